@@ -1,0 +1,120 @@
+package nopfire_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/nopfire/nopfire"
+
+// layers says which packages of this module, and which other modules, each
+// package may import, as ARCHITECTURE.md draws it. A name ending in "/" stands
+// for the packages below it. "std" alone is implied. Tests are not held by it.
+var layers = []struct {
+	pkg string
+	may []string
+	why string // the reason, shown when the rule is broken
+}{
+	{"internal/sys", nil, "linked into other people's programs"},
+	{"internal/procmaps", nil, "a parser of text"},
+	{"elfgen/stapsdt", nil, "a codec of bytes"},
+	{"elfgen/internal/site", []string{"elfgen/stapsdt"}, "tables"},
+	{"elfgen", []string{"elfgen/stapsdt", "elfgen/internal/"}, "pure and deterministic"},
+	{"emit/internal/call", nil, "assembly alone"},
+	{"emit/internal/image", []string{"elfgen", "internal/sys"}, "may not know of notes"},
+	{"emit/internal/gen", nil, "a generator"},
+	{"emit", []string{"elfgen", "elfgen/stapsdt", "emit/internal/", "internal/sys"}, "linked into other people's programs"},
+	{"internal/feature", []string{"internal/", "github.com/cilium/ebpf", "golang.org/x/sys"}, "asks the kernel"},
+	{"bpfside/usdt", []string{"elfgen/stapsdt", "internal/", "github.com/cilium/ebpf", "golang.org/x/sys", "golang.org/x/arch", "golang.org/x/sync"}, "never emit, urdt, bpfc"},
+	{"bpfside/trace", []string{"bpfside/usdt", "elfgen/stapsdt", "internal/", "github.com/cilium/ebpf", "golang.org/x/sync"}, "a session over usdt"},
+	{"cmd/", []string{""}, "may import anything"},
+	{"examples/", []string{"emit"}, "what a user would write"},
+	{"internal/testutils", []string{"internal/", "github.com/cilium/ebpf", "golang.org/x/sys"}, "for tests"},
+	{"selftests/", []string{""}, "may import anything"},
+}
+
+// pureGo are the packages that may not touch the operating system.
+var pureGo = []string{"elfgen", "elfgen/stapsdt", "elfgen/internal/site"}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+	CgoFiles   []string
+	Standard   bool
+}
+
+func listPackages(t *testing.T) []goPackage {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,CgoFiles", "./...")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.Bytes())
+	}
+	var pkgs []goPackage
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p goPackage
+		if err := dec.Decode(&p); err == io.EOF {
+			return pkgs
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}
+
+func TestLayering(t *testing.T) {
+	for _, p := range listPackages(t) {
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		if name == "" {
+			continue
+		}
+		rule := slices.IndexFunc(layers, func(l struct {
+			pkg string
+			may []string
+			why string
+		}) bool {
+			return l.pkg == name || strings.HasSuffix(l.pkg, "/") && strings.HasPrefix(name+"/", l.pkg)
+		})
+		if rule < 0 {
+			t.Errorf("package %s has no row in layers: say what it may import, here and in ARCHITECTURE.md", name)
+			continue
+		}
+		if len(p.CgoFiles) > 0 {
+			t.Errorf("package %s uses cgo", name)
+		}
+		for _, imp := range p.Imports {
+			if !allowed(layers[rule].may, imp) {
+				t.Errorf("package %s imports %s (%s)", name, imp, layers[rule].why)
+			}
+			if slices.Contains(pureGo, name) && (imp == "os" || imp == "syscall" || imp == "unsafe" || strings.HasPrefix(imp, "os/")) {
+				t.Errorf("package %s imports %s: it must not know of the operating system", name, imp)
+			}
+		}
+	}
+}
+
+// allowed tells whether a package whose rule is may can import imp.
+func allowed(may []string, imp string) bool {
+	if first, _, _ := strings.Cut(imp, "/"); !strings.Contains(first, ".") {
+		return true // standard library
+	}
+	rel, own := strings.CutPrefix(imp, module+"/")
+	for _, m := range may {
+		switch {
+		case m == "":
+			return true
+		case own && (m == rel || strings.HasSuffix(m, "/") && strings.HasPrefix(rel, m)):
+			return true
+		case !own && (m == imp || strings.HasPrefix(imp, m+"/")):
+			return true
+		}
+	}
+	return false
+}
