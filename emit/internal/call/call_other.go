@@ -1,0 +1,6 @@
+//go:build !amd64 && !arm64
+
+package call
+
+// Site does nothing: this machine has no sites to enter.
+func Site(entry uintptr, f *Frame) {}
