@@ -1,0 +1,315 @@
+package elfgen
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nopfire/nopfire/elfgen/internal/elfimage"
+	"github.com/nopfire/nopfire/elfgen/internal/site"
+	"github.com/nopfire/nopfire/elfgen/stapsdt"
+)
+
+// The marker note tells our objects from those of others.
+const (
+	markerSection = ".note.nopfire"
+	markerOwner   = "nopfire"
+	markerType    = 1
+	markerVersion = 1
+	// kindProvider is the kind of an object that Build makes; its probes
+	// have one site each.
+	kindProvider  = 1
+	sitesPerProbe = 1
+)
+
+// ErrUnsupported is wrapped by the error of Build for a machine, or a nop form
+// of a machine, for which no sites can be made.
+var ErrUnsupported = errors.New("unsupported")
+
+// target describes a machine to the ELF writer.
+func target(m stapsdt.Machine) (t elfimage.Target, ok bool) {
+	t = elfimage.Target{Machine: m.ELFMachine(), Order: m.ByteOrder(), PageSize: 4 << 10}
+	switch m {
+	case stapsdt.X86_64, stapsdt.S390X:
+	case stapsdt.ARM64:
+		t.PageSize = 64 << 10
+	case stapsdt.RISCV64:
+		// EF_RISCV_FLOAT_ABI_DOUBLE: loaders refuse objects of another
+		// float ABI, and lp64d is the one that distributions use.
+		t.Flags = 4
+	case stapsdt.PPC64LE:
+		t.PageSize = 64 << 10
+		t.Flags = 2 // EF_PPC64_ABI: ELFv2
+	default:
+		return t, false
+	}
+	return t, true
+}
+
+// Build makes a shared object with the probes of spec, for machine m with
+// sites of the given form. The same input gives the same bytes, on every host
+// and in every process.
+//
+// The error joins a *SpecError for each fault of the spec, or wraps
+// ErrUnsupported if the machine has no such sites.
+func Build(spec *ProviderSpec, m stapsdt.Machine, form NopForm) (*Object, error) {
+	code := site.Lookup(m, site.Form(form))
+	t, ok := target(m)
+	if code == nil || !ok {
+		return nil, fmt.Errorf("build provider %q: %w: nop form %d on machine %s", spec.Name, ErrUnsupported, form, m)
+	}
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	if len(spec.Probes) == 0 {
+		return nil, &SpecError{Provider: spec.Name, ProbeIndex: -1, ArgumentIndex: -1, Reason: "no probes"}
+	}
+	b := builder{spec: spec, machine: m, form: form, code: code, target: t}
+	b.plan()
+	b.layout()
+	if err := b.write(); err != nil {
+		return nil, fmt.Errorf("build provider %q: %w", spec.Name, err)
+	}
+	return b.object, nil
+}
+
+// builder carries one Build through its steps.
+type builder struct {
+	spec    *ProviderSpec
+	machine stapsdt.Machine
+	form    NopForm
+	code    *site.Code
+	target  elfimage.Target
+
+	// What plan finds out: everything that needs no addresses.
+	probes    []probePlan
+	notesSize int
+	symbols   *elfimage.Symbols
+	soname    int
+	types     *typeWriter
+	sems      int // semaphores
+
+	image                                      *elfimage.Image
+	buildID, marker, dynsym, dynstr, sysv, gnu *elfimage.Section
+	text, base, probesSec, dynamic             *elfimage.Section
+	notes, btf, symtab, strtab                 *elfimage.Section
+	object                                     *Object
+}
+
+// probePlan is what is known of a probe before the layout.
+type probePlan struct {
+	symbol, args string
+	semaphore    int // index + 1, 0 for none
+}
+
+// plan names the symbols, spells the arguments and translates the types.
+func (b *builder) plan() {
+	n := len(b.spec.Probes)
+	names := 0 // bytes of all symbols if none needs an escape
+	for i := range b.spec.Probes {
+		names += len(b.spec.Name) + len("__") + len(b.spec.Probes[i].Name) + 1
+	}
+	b.probes = make([]probePlan, n)
+	b.types = newTypeWriter(b.machine, n, 2*names+len(tagProbe)*n)
+	b.text = &elfimage.Section{
+		Name: ".text", Type: elfimage.ShtProgbits, Flags: elfimage.ShfAlloc | elfimage.ShfExecinstr,
+		Align: site.Stride, FileAlign: filePage, Size: n * site.Stride,
+	}
+	b.symbols = elfimage.NewSymbols(b.target, n, names+len(b.spec.Name)+len(sonameSuffix)+1)
+	b.soname = b.symbols.AddString(identifier(b.spec.Name) + sonameSuffix)
+
+	// All symbols and argument strings are cut from one string each.
+	var symbols, args strings.Builder
+	symbols.Grow(names)
+	args.Grow(n * 16)
+	var scratch []byte
+	for i := range b.spec.Probes {
+		p := &b.spec.Probes[i]
+
+		scratch = appendSymbol(scratch[:0], b.spec.Name, p.Name)
+		at := symbols.Len()
+		symbols.Write(scratch)
+		symbol := symbols.String()[at:]
+		b.symbols.Add(scratch, elfimage.Symbol{
+			Section: b.text, Off: i*site.Stride + b.code.Entry, Size: b.code.End - b.code.Entry,
+		})
+
+		scratch = b.appendArgs(scratch[:0], p)
+		at = args.Len()
+		args.Write(scratch)
+
+		b.probes[i] = probePlan{symbol: symbol, args: args.String()[at:]}
+		if p.Semaphore {
+			b.sems++
+			b.probes[i].semaphore = b.sems
+		}
+		b.notesSize += stapsdt.NoteSize(b.machine, &stapsdt.Note{
+			Provider: b.spec.Name, Name: p.Name, Args: b.probes[i].args,
+		})
+		b.types.probe(b.spec.Name, p, symbol)
+	}
+	b.symbols.Sort()
+}
+
+// sonameSuffix ends the SONAME of an object.
+const sonameSuffix = ".so"
+
+// appendArgs appends the argument string of a probe.
+func (b *builder) appendArgs(dst []byte, p *ProbeSpec) []byte {
+	place := 0
+	for i := range p.Args {
+		t := p.Args[i].Type
+		for range t.places() {
+			if place > 0 {
+				dst = append(dst, ' ')
+			}
+			size, signed := t.registerSize()
+			dst = site.AppendArg(dst, b.machine, place, size, signed)
+			place++
+		}
+	}
+	return dst
+}
+
+// registerSize returns the size in bytes of an argument in its register, and
+// whether it is a signed integer. Floats travel as their bits: bpftrace, bcc
+// and libbpf refuse the size "8f".
+func (t *Type) registerSize() (size int, signed bool) {
+	switch t.Kind {
+	case Int:
+		return t.Size, true
+	case Uint, Float:
+		return t.Size, false
+	case Bool:
+		return 1, false
+	}
+	return 8, false
+}
+
+// filePage aligns .text in the file: a page of its own on most systems, so
+// that mapping the sites maps nothing else.
+const filePage = 4 << 10
+
+// semaphoreSize is the size of a semaphore: an unsigned short (sys/sdt.h).
+const semaphoreSize = 2
+
+// layout adds the sections in file order and gives them their places.
+func (b *builder) layout() {
+	const alloc = elfimage.ShfAlloc
+	im := elfimage.New(b.target)
+	b.image = im
+
+	b.buildID = im.Add(&elfimage.Section{
+		Name: ".note.gnu.build-id", Type: elfimage.ShtNote, Flags: alloc, Align: 4,
+		Data: elfimage.AppendNote(nil, b.target.Order, "GNU", 3, make([]byte, elfimage.BuildIDSize)),
+	})
+	b.marker = im.Add(&elfimage.Section{
+		Name: markerSection, Type: elfimage.ShtNote, Flags: alloc, Align: 4,
+		Data: markerNote(b.target.Order, kindProvider, sitesPerProbe),
+	})
+	b.gnu = im.Add(&elfimage.Section{Name: ".gnu.hash", Type: elfimage.ShtGNUHash, Flags: alloc, Align: 8, Size: b.symbols.GNUHashSize()})
+	b.sysv = im.Add(&elfimage.Section{
+		Name: ".hash", Type: elfimage.ShtHash, Flags: alloc, Align: 8,
+		EntSize: b.symbols.SysvHashWord(), Size: b.symbols.SysvHashSize(),
+	})
+	b.dynsym = im.Add(&elfimage.Section{
+		Name: ".dynsym", Type: elfimage.ShtDynsym, Flags: alloc, Align: 8,
+		EntSize: elfimage.SymSize, Info: 1, Size: b.symbols.TableSize(),
+	})
+	b.dynstr = im.Add(&elfimage.Section{Name: ".dynstr", Type: elfimage.ShtStrtab, Flags: alloc, Align: 1, Data: b.symbols.Strings()})
+	im.Add(b.text)
+	// perf takes the difference between address and offset of this section
+	// for that of the sites (tools/perf/util/symbol-elf.c,
+	// populate_sdt_note): it must lie in their segment. Its content, one
+	// byte, means nothing.
+	b.base = im.Add(&elfimage.Section{Name: stapsdt.BaseSection, Type: elfimage.ShtProgbits, Flags: alloc, Align: 1, Size: 1})
+	if b.sems > 0 {
+		b.probesSec = im.Add(&elfimage.Section{
+			Name: stapsdt.ProbesSection, Type: elfimage.ShtProgbits, Flags: alloc | elfimage.ShfWrite,
+			Align: semaphoreSize, FileAlign: b.target.PageSize, Size: b.sems * semaphoreSize,
+		})
+	}
+	// glibc before 2.35 writes to the dynamic section.
+	b.dynamic = im.Add(&elfimage.Section{
+		Name: ".dynamic", Type: elfimage.ShtDynamic, Flags: alloc | elfimage.ShfWrite, Align: 8,
+		EntSize: elfimage.DynSize, Size: elfimage.DynamicSize,
+	})
+	b.notes = im.Add(&elfimage.Section{Name: stapsdt.Section, Type: elfimage.ShtNote, Align: 4, Size: b.notesSize})
+	b.btf = im.Add(&elfimage.Section{Name: ".BTF", Type: elfimage.ShtProgbits, Align: 8, Size: b.types.b.Size()})
+	b.symtab = im.Add(&elfimage.Section{
+		Name: ".symtab", Type: elfimage.ShtSymtab, Align: 8,
+		EntSize: elfimage.SymSize, Info: 1, Size: b.symbols.TableSize(),
+	})
+	b.strtab = im.Add(&elfimage.Section{Name: ".strtab", Type: elfimage.ShtStrtab, Align: 1, Data: b.symbols.Strings()})
+
+	b.gnu.LinkTo, b.sysv.LinkTo = b.dynsym, b.dynsym
+	b.dynsym.LinkTo, b.dynamic.LinkTo = b.dynstr, b.dynstr
+	b.symtab.LinkTo = b.strtab
+	im.Layout()
+}
+
+// markerNote returns the note that says what made the object, with the kind of
+// the object and the number of sites of each probe.
+func markerNote(order binary.ByteOrder, kind, sites uint32) []byte {
+	var desc [12]byte
+	order.PutUint32(desc[0:], markerVersion)
+	order.PutUint32(desc[4:], kind)
+	order.PutUint32(desc[8:], sites)
+	return elfimage.AppendNote(nil, order, markerOwner, markerType, desc[:])
+}
+
+// write fills the sections and makes the object.
+func (b *builder) write() error {
+	im := b.image
+	b.symbols.WriteGNUHash(im.Bytes(b.gnu))
+	b.symbols.WriteSysvHash(im.Bytes(b.sysv))
+	b.symbols.WriteTable(im.Bytes(b.dynsym))
+	copy(im.Bytes(b.symtab), im.Bytes(b.dynsym))
+	im.PutDynamic(b.dynamic, b.sysv, b.gnu, b.dynstr, b.dynsym, b.soname)
+	b.types.b.Put(im.Bytes(b.btf))
+
+	obj := &Object{
+		Machine: b.machine,
+		Form:    b.form,
+		Text:    Extent{b.text.Off, b.text.Size},
+		Sites:   make([]Site, len(b.probes)),
+	}
+	if b.probesSec != nil {
+		obj.Semaphores = Extent{b.probesSec.Off, b.probesSec.Size}
+	}
+	b.object = obj
+	text, notes := im.Bytes(b.text), im.Bytes(b.notes)[:0]
+	pristine := b.code.Pristine(b.target.Order)
+	for i := range b.probes {
+		p := &b.probes[i]
+		start := i * site.Stride
+		copy(text[start:], b.code.Bytes)
+		note := stapsdt.Note{
+			Provider: b.spec.Name,
+			Name:     b.spec.Probes[i].Name,
+			Location: b.text.Address(start + b.code.Location),
+			Base:     b.base.Addr,
+			Args:     p.args,
+		}
+		s := &obj.Sites[i]
+		*s = Site{
+			Entry:    b.text.Off + start + b.code.Entry,
+			Location: b.text.Off + start + b.code.Location,
+			Word:     b.text.Off + start + b.code.Word,
+			Pristine: pristine,
+		}
+		if p.semaphore > 0 {
+			off := (p.semaphore - 1) * semaphoreSize
+			s.Semaphore = b.probesSec.Off + off
+			note.Semaphore = b.probesSec.Address(off)
+		}
+		var err error
+		if notes, err = stapsdt.AppendNote(notes, b.machine, &note); err != nil {
+			return err
+		}
+	}
+	obj.Image = im.Finish(b.buildID)
+	copy(obj.BuildID[:], im.Bytes(b.buildID)[b.buildID.Size-elfimage.BuildIDSize:])
+	return nil
+}
