@@ -76,10 +76,11 @@ func tinyProgram(attach ebpf.AttachType) (*ebpf.Program, error) {
 	return nil, Explain("load a bpf program", err, TracingCaps...)
 }
 
-// The file to attach to is a memfd that nobody maps: the kernel takes note of
-// the uprobe and patches nothing. 0x90 is a nop of x86, but no instruction is
+// TargetFile makes a file to try an attach on, and returns a path to it and a
+// function that closes it. It is a memfd that nobody maps: the kernel takes note
+// of the uprobe and patches nothing. 0x90 is a nop of x86, but no instruction is
 // looked at before somebody maps the file.
-func targetFile() (path string, closeFile func(), err error) {
+func TargetFile() (path string, closeFile func(), err error) {
 	fd, err := unix.MemfdCreate("nopfire-probe", unix.MFD_CLOEXEC)
 	if err != nil {
 		return "", nil, fmt.Errorf("memfd_create: %w", err)
@@ -92,9 +93,9 @@ func targetFile() (path string, closeFile func(), err error) {
 	return fmt.Sprintf("/proc/self/fd/%d", fd), func() { f.Close() }, nil
 }
 
-// targetOffset is where the probes attach in the target file: not 0, which
+// TargetOffset is where to attach in the target file: not 0, which
 // cilium/ebpf takes for "look up a symbol".
-const targetOffset = 16
+const TargetOffset = 16
 
 func probeUprobeMulti() error {
 	p, err := tinyProgram(ebpf.AttachTraceUprobeMulti)
@@ -110,7 +111,7 @@ func probeUprobeMulti() error {
 		return err
 	}
 	defer p.Close()
-	path, closeFile, err := targetFile()
+	path, closeFile, err := TargetFile()
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func probeUprobeMulti() error {
 	if err != nil {
 		return err
 	}
-	l, err := ex.UprobeMulti(nil, p, &link.UprobeMultiOptions{Addresses: []uint64{targetOffset}, Cookies: []uint64{1}})
+	l, err := ex.UprobeMulti(nil, p, &link.UprobeMultiOptions{Addresses: []uint64{TargetOffset}, Cookies: []uint64{1}})
 	switch {
 	case err == nil:
 		l.Close()
@@ -131,7 +132,7 @@ func probeUprobeMulti() error {
 	// The kernel that filters by thread takes pid -1 for a pid and answers
 	// ESRCH; the one that filters by process answers EINVAL at once. libbpf
 	// tells them apart in the same way.
-	l, err = ex.UprobeMulti(nil, p, &link.UprobeMultiOptions{Addresses: []uint64{targetOffset}, PID: 1<<32 - 1})
+	l, err = ex.UprobeMulti(nil, p, &link.UprobeMultiOptions{Addresses: []uint64{TargetOffset}, PID: 1<<32 - 1})
 	switch {
 	case err == nil:
 		l.Close()
@@ -157,7 +158,7 @@ func probePerfUprobe() error {
 		return err
 	}
 	defer p.Close()
-	path, closeFile, err := targetFile()
+	path, closeFile, err := TargetFile()
 	if err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func probePerfUprobe() error {
 	if err != nil {
 		return err
 	}
-	l, err := ex.Uprobe("", p, &link.UprobeOptions{Address: targetOffset, Cookie: 1, PID: os.Getpid()})
+	l, err := ex.Uprobe("", p, &link.UprobeOptions{Address: TargetOffset, Cookie: 1, PID: os.Getpid()})
 	switch {
 	case err == nil:
 		return l.Close()

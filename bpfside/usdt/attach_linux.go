@@ -1,0 +1,266 @@
+package usdt
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+
+	"github.com/nopfire/nopfire/internal/feature"
+)
+
+// AttachUSDT attaches a program to all locations of a target and returns one
+// link for them. The program must have been loaded from a specification that
+// PrepareProgram made fit for the same method.
+//
+// The file is opened anew and must be the one whose notes were read, byte for
+// byte as far as size and time of change can tell; else the error wraps
+// ErrChanged. Semaphores are counted up in the traced processes until the link
+// is closed, also when this process dies. Locations that cannot be attached to
+// (Location.Err) are left out if there are others.
+//
+// The caller closes the link. If nobody does, it ends with the process.
+func AttachUSDT(prog *ebpf.Program, t *Target, opts *Options) (link.Link, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	pid := o.PID
+	switch {
+	case pid == 0:
+		pid = t.PID
+	case pid < 0:
+		pid = 0
+	}
+	fail := func(err error) (link.Link, error) {
+		return nil, &AttachError{t.Provider, t.Name, t.Path, pid, o.Method, err}
+	}
+	if prog == nil {
+		return fail(errors.New("no program"))
+	}
+	places, err := plan(t, &o)
+	if err != nil {
+		return fail(err)
+	}
+	if o.Method, err = o.Method.resolve(); err != nil {
+		return fail(err)
+	}
+	f, err := reopen(t)
+	if err != nil {
+		return fail(err)
+	}
+	defer f.Close()
+	// The descriptor leads the kernel to the file that was just compared,
+	// whatever becomes of its name.
+	ex, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	if err != nil {
+		return fail(err)
+	}
+	var l link.Link
+	if o.Method == UprobeMulti {
+		l, err = attachMulti(ex, prog, places, pid)
+	} else {
+		l, err = attachPerf(ex, prog, places, pid)
+	}
+	if err != nil {
+		return fail(explain(err, prog, t, places, o.Method, pid))
+	}
+	return l, nil
+}
+
+// reopen opens the file of a target and makes sure that it is the same.
+func reopen(t *Target) (*os.File, error) {
+	f, err := openRegular(t.Open)
+	if err != nil && t.PID > 0 && errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("open %s: %w (has the process ended, or the object been unmapped?)", t.Open, unwrapPath(err))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", printable(t.Open), unwrapPath(err))
+	}
+	id, err := identify(f)
+	if err == nil && id != t.ID {
+		err = fmt.Errorf("%s: %w", printable(t.Open), ErrChanged)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func attachMulti(ex *link.Executable, prog *ebpf.Program, places []place, pid int) (link.Link, error) {
+	opts := link.UprobeMultiOptions{PID: uint32(pid)}
+	withRefCtr := false
+	for _, p := range places {
+		opts.Addresses = append(opts.Addresses, p.offset)
+		opts.RefCtrOffsets = append(opts.RefCtrOffsets, p.refCtr)
+		opts.Cookies = append(opts.Cookies, p.cookie)
+		withRefCtr = withRefCtr || p.refCtr != 0
+	}
+	if !withRefCtr {
+		opts.RefCtrOffsets = nil
+	}
+	return ex.UprobeMulti(nil, prog, &opts)
+}
+
+func attachPerf(ex *link.Executable, prog *ebpf.Program, places []place, pid int) (link.Link, error) {
+	links := make([]link.Link, 0, len(places))
+	for _, p := range places {
+		l, err := ex.Uprobe("", prog, &link.UprobeOptions{
+			Address: p.offset, RefCtrOffset: p.refCtr, Cookie: p.cookie, PID: pid,
+		})
+		if err != nil {
+			closeAll(links)
+			return nil, fmt.Errorf("location %#x: %w", p.offset, err)
+		}
+		links = append(links, l)
+	}
+	if len(links) == 1 {
+		return links[0], nil
+	}
+	return &perfLinks{links[0], links}, nil
+}
+
+// perfLinks are the links of many locations, as one. The embedded first one
+// makes it a link.Link, which other packages cannot implement.
+type perfLinks struct {
+	link.Link
+	all []link.Link
+}
+
+func (l *perfLinks) Close() error { return closeAll(l.all) }
+
+func (l *perfLinks) Detach() error {
+	var errs []error
+	for _, one := range l.all {
+		errs = append(errs, one.Detach())
+	}
+	return errors.Join(errs...)
+}
+
+func (l *perfLinks) Pin(string) error {
+	return fmt.Errorf("pin %d perf_event links as one: %w", len(l.all), link.ErrNotSupported)
+}
+
+func (l *perfLinks) Unpin() error { return nil }
+
+func (l *perfLinks) Update(*ebpf.Program) error {
+	return fmt.Errorf("update %d perf_event links as one: %w", len(l.all), link.ErrNotSupported)
+}
+
+// Info describes the link of the first location.
+func (l *perfLinks) Info() (*link.Info, error) { return l.Link.Info() }
+
+// closeAll closes links side by side, for each close waits until no CPU can be
+// inside the program any more: one after the other, 1,000 took 103 s.
+func closeAll(links []link.Link) error {
+	const workers = 128 // each is a thread that waits in the kernel
+	var (
+		wg   sync.WaitGroup
+		errs = make([]error, len(links))
+		next = make(chan int)
+	)
+	for range min(workers, len(links)) {
+		wg.Go(func() {
+			for i := range next {
+				errs[i] = links[i].Close()
+			}
+		})
+	}
+	for i := range links {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// explain turns an answer of the kernel into one that says what to do.
+func explain(err error, prog *ebpf.Program, t *Target, places []place, m Method, pid int) error {
+	const enotsupp = syscall.Errno(524) // ENOTSUPP, include/linux/errno.h: not for user space, and yet returned
+	switch {
+	case pid > 0 && (errors.Is(err, syscall.ESRCH) || errors.Is(err, os.ErrNotExist)):
+		return fmt.Errorf("process %d does not exist: %w", pid, err)
+	case errors.Is(err, enotsupp):
+		return fmt.Errorf("the kernel refuses to probe the instruction at a location (a prefix, or the middle of an instruction?): %w", err)
+	case errors.Is(err, syscall.EINVAL):
+		if loadErr := fits(prog, m); loadErr != nil {
+			return loadErr
+		}
+		return &ConflictError{holders(t.ID, places), syscall.EINVAL}
+	}
+	return feature.Explain("attach", err, feature.TracingCaps...)
+}
+
+// fits attaches a program to a file that nobody maps, and reports why if that
+// does not work either: then the program is at fault and not the target.
+func fits(prog *ebpf.Program, m Method) error {
+	path, closeFile, err := feature.TargetFile()
+	if err != nil {
+		return nil //nolint:nilerr // nothing learnt about the program
+	}
+	defer closeFile()
+	ex, err := link.OpenExecutable(path)
+	if err != nil {
+		return nil //nolint:nilerr // as above
+	}
+	places := []place{{offset: feature.TargetOffset}}
+	var l link.Link
+	if m == UprobeMulti {
+		l, err = attachMulti(ex, prog, places, 0)
+	} else {
+		l, err = attachPerf(ex, prog, places, os.Getpid())
+	}
+	if err == nil {
+		l.Close()
+		return nil
+	}
+	return fmt.Errorf("the program was not loaded for %s (see PrepareProgram): %w", m, err)
+}
+
+// holders describes the uprobe_multi links, of whatever process, that stand at
+// one of the places with another semaphore. Links that cannot be looked at are
+// passed over.
+func holders(id FileID, places []place) []string {
+	refCtr := make(map[uint64]uint64, len(places))
+	for _, p := range places {
+		refCtr[p.offset] = p.refCtr
+	}
+	var out []string
+	it := new(link.Iterator)
+	defer it.Close()
+	for it.Next() {
+		info, err := it.Link.Info()
+		if err != nil || info.UprobeMulti() == nil {
+			continue
+		}
+		offs, ok := info.UprobeMulti().Offsets()
+		if !ok {
+			continue
+		}
+		for _, o := range offs {
+			want, ours := refCtr[o.Offset]
+			if !ours || want == o.ReferenceCount || !isFile(info.UprobeMulti().File, id) {
+				continue
+			}
+			out = append(out, fmt.Sprintf("bpf link %d of program %d (semaphore at %#x there, %#x here)", info.ID, info.Program, o.ReferenceCount, want))
+			break
+		}
+	}
+	return out
+}
+
+// isFile reports whether a path, as a link shows it, may lead to a file. A path
+// that leads nowhere, as that of a memfd, may.
+func isFile(path string, id FileID) bool {
+	st, err := os.Stat(path)
+	if err != nil {
+		return true
+	}
+	got, err := identityOf(st)
+	return err == nil && got.sameFile(id)
+}

@@ -1,0 +1,161 @@
+package usdt
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nopfire/nopfire/internal/feature"
+)
+
+// Errors to decide by.
+var (
+	// ErrNoProbe is wrapped when no probe has the wanted name.
+	ErrNoProbe = errors.New("no such probe")
+	// ErrNotSupported is wrapped when this kernel, or this platform, cannot.
+	ErrNotSupported = feature.ErrNotSupported
+	// ErrNotELF is wrapped when a file is no ELF file at all.
+	ErrNotELF = errors.New("not an ELF file")
+	// ErrChanged is wrapped when the file at a target's path is not the one
+	// whose notes were read: read it anew.
+	ErrChanged = errors.New("file has changed since its notes were read")
+	// ErrUnreadable is wrapped when a BPF program cannot read an argument.
+	ErrUnreadable = errors.New("argument is not readable in bpf")
+)
+
+// A NoProbeError says that a pattern selects nothing. It wraps ErrNoProbe.
+type NoProbeError struct {
+	Pattern string
+	// Where names the file or the process that was searched.
+	Where string
+	// Near are probes with similar names, the best first.
+	Near []string
+	// Probes is the number of probes that there are.
+	Probes int
+}
+
+func (e *NoProbeError) Error() string {
+	s := fmt.Sprintf("%s: no such probe in %s", e.Pattern, e.Where)
+	switch {
+	case len(e.Near) > 0:
+		s += ": did you mean " + strings.Join(e.Near, ", ") + "?"
+	case e.Probes == 0:
+		s += ", which has none at all"
+	default:
+		s += fmt.Sprintf(" (%d others)", e.Probes)
+	}
+	return s
+}
+
+// Unwrap returns ErrNoProbe.
+func (e *NoProbeError) Unwrap() error { return ErrNoProbe }
+
+// A FileError says what is wrong with a file or a part of it.
+type FileError struct {
+	// Path is the file for people; "" for a reader without a name.
+	Path string
+	// Section is the section at fault, "" for the file as a whole, and Off
+	// the place of the fault in the file; -1 if it has none.
+	Section string
+	Off     int64
+	// Probe is the PROVIDER:NAME at fault, "" if it is not about one.
+	Probe string
+	Err   error
+}
+
+func (e *FileError) Error() string {
+	var b strings.Builder
+	sep := func() {
+		if b.Len() > 0 {
+			b.WriteString(": ")
+		}
+	}
+	if e.Path != "" {
+		fmt.Fprintf(&b, "%s", printable(e.Path))
+	}
+	if e.Section != "" {
+		sep()
+		b.WriteString(e.Section)
+	}
+	if e.Off >= 0 {
+		sep()
+		fmt.Fprintf(&b, "at %#x", e.Off)
+	}
+	if e.Probe != "" {
+		sep()
+		b.WriteString(printable(e.Probe))
+	}
+	sep()
+	fmt.Fprintf(&b, "%v", e.Err)
+	return b.String()
+}
+
+// Unwrap returns the cause.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// printable quotes a foreign name unless it is plain.
+func printable(s string) string {
+	for _, r := range s {
+		if r < ' ' || r == 0x7f || r == '\ufffd' {
+			return fmt.Sprintf("%q", s)
+		}
+	}
+	return s
+}
+
+// near returns up to three of the names that look most like want.
+func near(want string, names []string) []string {
+	const most = 3
+	type scored struct {
+		name string
+		d    int
+	}
+	var best []scored
+	limit := max(2, len(want)/3)
+	for _, n := range names {
+		// Names that differ this much in length cannot be near, and a
+		// hostile one must not cost quadratic time.
+		if len(n) > len(want)+limit || len(n)+limit < len(want) || len(want) > 256 {
+			continue
+		}
+		d := distance(want, n)
+		if d > limit {
+			continue
+		}
+		at := len(best)
+		for at > 0 && best[at-1].d > d {
+			at--
+		}
+		best = append(best[:at], append([]scored{{n, d}}, best[at:]...)...)
+		if len(best) > most {
+			best = best[:most]
+		}
+	}
+	out := make([]string, len(best))
+	for i, b := range best {
+		out[i] = b.name
+	}
+	return out
+}
+
+// distance is the number of bytes to insert, drop or replace to turn a into b
+// (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diag := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diag
+			if a[i] != b[j] {
+				cost++
+			}
+			diag = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diag+1)
+		}
+	}
+	return row[len(b)]
+}

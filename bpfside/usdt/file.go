@@ -1,0 +1,284 @@
+package usdt
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"strings"
+
+	"github.com/nopfire/nopfire/elfgen/stapsdt"
+)
+
+// Limits on what is read of one file. A file beyond them is refused, since only
+// a hostile one gets there: libjvm.so, the largest known user, has 60 KiB of
+// notes.
+const (
+	// maxNoteBytes bounds the note sections of a file together; 400,000
+	// notes fit.
+	maxNoteBytes = 64 << 20
+	// maxBTFBytes bounds the metadata of a file.
+	maxBTFBytes = 16 << 20
+	// maxProblems bounds how many faults of one file are kept; a last one
+	// says how many more there were.
+	maxProblems = 100
+)
+
+// A File holds what an ELF file says about its probes: a plain value, nothing
+// stays open.
+type File struct {
+	// Path is the name of the file for people; "" if it has none.
+	Path string
+	// ID is the identity of the file; zero when it was read by NewFile.
+	ID FileID
+	// Machine is the machine that the file is for.
+	Machine stapsdt.Machine
+	// BuildID is the content of the GNU build-id note, nil if there is none.
+	BuildID []byte
+
+	// Probes are the probes in the order of their first notes. A file
+	// without notes has none: that is no fault.
+	Probes []*Probe
+
+	// Problems are the faults that were met, each a *FileError: notes that
+	// cannot be understood, locations that cannot be attached to, metadata
+	// that contradicts the notes.
+	Problems []error
+
+	dropped int // problems beyond maxProblems
+}
+
+// Open reads the notes of a file. What cannot be an ELF file gives an error that
+// wraps ErrNotELF; faults inside one stand in File.Problems.
+func Open(path string) (*File, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", printable(path), unwrapPath(err))
+	}
+	defer f.Close()
+	return readFile(f, path)
+}
+
+// readFile reads the notes of an opened file, which stays open; path is its name
+// for people.
+func readFile(f *os.File, path string) (*File, error) {
+	id, err := identify(f)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", printable(path), err)
+	}
+	file := &File{Path: path, ID: id}
+	if err := file.read(f, id.Size); err != nil {
+		return nil, err
+	}
+	return file, nil
+}
+
+// NewFile reads the notes of an ELF image of the given size.
+func NewFile(r io.ReaderAt, size int64) (*File, error) {
+	f := new(File)
+	if err := f.read(r, size); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// openRegular opens a file for reading if it is a regular file. Others are not
+// even opened: that alone can have an effect, as with a device, or hang, as with
+// a named pipe.
+func openRegular(path string) (*os.File, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: %s is not a regular file", ErrNotELF, st.Mode().Type())
+	}
+	return os.Open(path)
+}
+
+// unwrapPath takes the path out of an error of package os, for messages that
+// name it already.
+func unwrapPath(err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// problem keeps a fault of the file.
+func (f *File) problem(section string, off int64, probe string, err error) {
+	if len(f.Problems) >= maxProblems {
+		f.dropped++
+		f.Problems[maxProblems-1] = &FileError{f.Path, "", -1, "", fmt.Errorf("%d more faults", f.dropped+1)}
+		return
+	}
+	f.Problems = append(f.Problems, &FileError{f.Path, section, off, probe, err})
+}
+
+// read fills f from an ELF image. Package debug/elf is not made for hostile
+// files: should it panic, that is an error of the file.
+func (f *File) read(r io.ReaderAt, size int64) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &FileError{f.Path, "", -1, "", fmt.Errorf("%w: %v", ErrNotELF, p)}
+		}
+	}()
+	ef, err := elf.NewFile(r)
+	if err != nil {
+		off := int64(-1)
+		var fe *elf.FormatError
+		if errors.As(err, &fe) {
+			off, err = formatOffset(fe)
+		}
+		return &FileError{f.Path, "", off, "", fmt.Errorf("%w: %w", ErrNotELF, err)}
+	}
+	word := 8
+	if ef.Class == elf.ELFCLASS32 {
+		word = 4
+	}
+	var ok bool
+	if f.Machine, ok = stapsdt.MachineOf(uint16(ef.Machine), word, binaryOrder(ef.ByteOrder)); !ok {
+		err := fmt.Errorf("%w: machine %s, %s, %s", ErrNotSupported, ef.Machine, ef.Class, ef.Data)
+		if hasNotes(ef) {
+			return &FileError{f.Path, "", -1, "", err}
+		}
+		return nil
+	}
+	img := &image{file: f, r: r, size: size, segments: loadSegments(ef)}
+	img.readNotes(ef)
+	img.readBuildID(ef)
+	img.readMetadata(ef)
+	return nil
+}
+
+// formatOffset takes the offset out of the text of an elf.FormatError, whose
+// fields are hidden: "invalid ELF: bad magic number '[…]' in record at byte 0x0".
+func formatOffset(fe *elf.FormatError) (int64, error) {
+	msg := fe.Error()
+	text, at, ok := cutLast(msg, " in record at byte ")
+	if !ok {
+		return -1, fe
+	}
+	var off int64
+	if _, err := fmt.Sscanf(at, "0x%x", &off); err != nil {
+		return -1, fe
+	}
+	return off, errors.New(text)
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// binaryOrder returns one of the two values of binary.ByteOrder that package
+// stapsdt compares with.
+func binaryOrder(o binary.ByteOrder) binary.ByteOrder {
+	if o.Uint16([]byte{1, 0}) == 1 {
+		return binary.LittleEndian
+	}
+	return binary.BigEndian
+}
+
+func hasNotes(ef *elf.File) bool { return ef.Section(stapsdt.Section) != nil }
+
+// An image is a file while it is being read.
+type image struct {
+	file     *File
+	r        io.ReaderAt
+	size     int64
+	segments []segment
+}
+
+// A segment is a PT_LOAD program header: Size bytes of the file from Off on
+// appear at Addr.
+type segment struct {
+	addr, off, size   uint64
+	exec, write, read bool
+}
+
+// loadSegments returns the PT_LOAD segments by ascending address.
+func loadSegments(ef *elf.File) []segment {
+	var segs []segment
+	for _, p := range ef.Progs {
+		if p.Type != elf.PT_LOAD || p.Filesz == 0 {
+			continue
+		}
+		// Sums of these three are formed below: drop what wraps around.
+		if p.Vaddr+p.Filesz < p.Vaddr || p.Off+p.Filesz < p.Off {
+			continue
+		}
+		segs = append(segs, segment{
+			p.Vaddr, p.Off, p.Filesz,
+			p.Flags&elf.PF_X != 0, p.Flags&elf.PF_W != 0, p.Flags&elf.PF_R != 0,
+		})
+	}
+	sort.SliceStable(segs, func(i, j int) bool { return segs[i].addr < segs[j].addr })
+	return segs
+}
+
+// offset resolves an address to the offset in the file of n bytes, through a
+// segment that has the wanted property. Segments may overlap in hostile or odd
+// files, so all are looked at.
+func (img *image) offset(addr, n uint64, want func(segment) bool) (uint64, bool) {
+	for _, s := range img.segments {
+		if s.addr > addr {
+			break
+		}
+		if want(s) && addr-s.addr < s.size && s.size-(addr-s.addr) >= n {
+			return addr - s.addr + s.off, true
+		}
+	}
+	return 0, false
+}
+
+// errCompressed is the fault of a section that must stand as it is.
+var errCompressed = errors.New("section is compressed")
+
+// section returns the content of a section of at most limit bytes.
+func (img *image) section(s *elf.Section, limit uint64) ([]byte, error) {
+	if s.Type == elf.SHT_NOBITS {
+		return nil, errors.New("section has no bytes in the file (a separate debug file?)")
+	}
+	if s.Flags&elf.SHF_COMPRESSED != 0 {
+		return nil, errCompressed
+	}
+	if s.FileSize > limit {
+		return nil, fmt.Errorf("%d bytes, more than the limit of %d", s.FileSize, limit)
+	}
+	if uint64(img.size) < s.Offset || uint64(img.size)-s.Offset < s.FileSize {
+		return nil, fmt.Errorf("section of %d bytes ends beyond the file of %d bytes", s.FileSize, img.size)
+	}
+	data := make([]byte, s.FileSize)
+	if _, err := io.ReadFull(io.NewSectionReader(img.r, int64(s.Offset), int64(s.FileSize)), data); err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+// readBuildID finds the GNU build-id.
+func (img *image) readBuildID(ef *elf.File) {
+	const limit = 4096
+	s := ef.Section(".note.gnu.build-id")
+	if s == nil {
+		return
+	}
+	data, err := img.section(s, limit)
+	// namesz 4, descsz, type 3 (NT_GNU_BUILD_ID), "GNU\0", desc
+	const head = 16
+	if err != nil || len(data) < head || string(data[12:16]) != "GNU\x00" {
+		return
+	}
+	order := ef.ByteOrder
+	n := order.Uint32(data[4:])
+	if order.Uint32(data) != 4 || order.Uint32(data[8:]) != 3 || n > uint32(len(data)-head) {
+		return
+	}
+	img.file.BuildID = data[head : head+n]
+}
