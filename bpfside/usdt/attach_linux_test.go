@@ -35,11 +35,16 @@ uint16_t m16 = 0xfffe;
 struct { int32_t pad[3]; int32_t v; } s = {{1, 2, 3}, -4};
 int64_t table[8] = {0, 1, 2, 3, 4, INT64_MIN, 6, 7};
 
-__attribute__((noipa)) static void fire(long n, const char *text, int8_t *p8, uint16_t *p16, int32_t *p32, int64_t *tab, long i)
+#ifdef INLINE /* the compiler then knows the variables, and names them in the note */
+#define OPAQUE __attribute__((noinline))
+#else
+#define OPAQUE __attribute__((noipa))
+#endif
+OPAQUE static void fire(long n, const char *text, int8_t *p8, uint16_t *p16, int32_t *p32, int64_t *tab, long i)
 {
 	DTRACE_PROBE8(app, values, n, text, *p8, *p16, p32[3], tab[i], (uint8_t)n, -7);
 }
-__attribute__((noipa)) static void other(int n) { DTRACE_PROBE1(app, other, n); }
+OPAQUE static void other(int n) { DTRACE_PROBE1(app, other, n); }
 
 int main(void)
 {
@@ -98,6 +103,8 @@ func TestAttachToCProgram(t *testing.T) {
 			{"pid with semaphore", []string{"-DSEMAPHORES"}, "0", "1", true, false, false},
 			{"pid, no PIE", []string{"-DSEMAPHORES", "-no-pie"}, "0", "1", true, false, false},
 			{"file, all processes", []string{"-DSEMAPHORES"}, "0", "1", true, true, true},
+			{"symbols", []string{"-DSEMAPHORES", "-DINLINE"}, "0", "1", true, false, false},
+			{"symbols, no PIE", []string{"-DSEMAPHORES", "-DINLINE", "-no-pie"}, "0", "1", true, false, false},
 			{"unoptimized", []string{"-DSEMAPHORES", "-O0"}, "0", "1", true, false, false},
 		} {
 			t.Run(m.String()+"/"+tc.name, func(t *testing.T) {

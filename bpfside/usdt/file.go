@@ -150,6 +150,7 @@ func (f *File) read(r io.ReaderAt, size int64) (err error) {
 	}
 	img := &image{file: f, r: r, size: size, segments: loadSegments(ef)}
 	img.readNotes(ef)
+	img.readSymbols(ef)
 	img.readBuildID(ef)
 	img.readMetadata(ef)
 	return nil

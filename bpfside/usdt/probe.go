@@ -1,7 +1,7 @@
 package usdt
 
 import (
-	"slices"
+	"strings"
 
 	"github.com/nopfire/nopfire/elfgen/stapsdt"
 )
@@ -40,13 +40,39 @@ type Location struct {
 	// ArgString is the argument string of the note, unparsed.
 	ArgString string
 
+	// Symbols are the addresses, counted like Address, of the symbols that
+	// the arguments name, as far as the file defines them; nil if there are
+	// none.
+	Symbols map[string]uint64
+
 	// Err tells why the location cannot be attached to, nil if it can.
 	Err error
 }
 
 // Args parses the argument string. An argument that cannot be understood keeps
-// its place and says why in its Err.
-func (l *Location) Args() []stapsdt.Arg { return parseArgs(l.Machine, l.ArgString) }
+// its place and says why in its Err. An operand that names a symbol becomes one
+// that is relative to the probed instruction, if the symbol is known: then Text
+// ends in that distance, so that equal texts still mean equal operands.
+func (l *Location) Args() []stapsdt.Arg {
+	args := parseArgs(l.Machine, l.ArgString)
+	for i := range args {
+		l.resolve(&args[i])
+	}
+	return args
+}
+
+// layout identifies what the arguments are and where they stand.
+func (l *Location) layout() string {
+	if len(l.Symbols) == 0 {
+		return l.ArgString
+	}
+	var b strings.Builder
+	for _, a := range l.Args() {
+		b.WriteString(a.Text)
+		b.WriteByte(' ')
+	}
+	return b.String()
+}
 
 // A Param is what the metadata of an object says about one argument.
 type Param struct {
@@ -143,22 +169,27 @@ type Key struct {
 func (t *Target) Key() Key { return Key{t.Provider, t.Name, t.ID, t.PID} }
 
 // Layouts splits a target into targets whose locations all have the same
-// argument string, so that one BPF program can read the arguments of each. Most
-// probes have one layout. Locations that cannot be attached to are left out.
+// arguments in the same places, so that one BPF program can read the arguments
+// of each. Most probes have one layout. Locations that cannot be attached to are
+// left out.
 func (t *Target) Layouts() []*Target {
 	var out []*Target
-	for _, loc := range t.Locations {
+	byLayout := make(map[string]*Target)
+	for i := range t.Locations {
+		loc := &t.Locations[i]
 		if loc.Err != nil {
 			continue
 		}
-		i := slices.IndexFunc(out, func(o *Target) bool { return o.Locations[0].ArgString == loc.ArgString })
-		if i < 0 {
-			o := *t
+		key := loc.layout()
+		o := byLayout[key]
+		if o == nil {
+			c := *t
+			o = &c
 			o.Locations = nil
-			out = append(out, &o)
-			i = len(out) - 1
+			byLayout[key] = o
+			out = append(out, o)
 		}
-		out[i].Locations = append(out[i].Locations, loc)
+		o.Locations = append(o.Locations, *loc)
 	}
 	return out
 }

@@ -39,10 +39,16 @@ func regOffset(m stapsdt.Machine, reg string) (int16, bool) {
 		}
 		return numbered(reg, "x", 31, 0)
 	case stapsdt.S390X:
-		// user_pt_regs: args[1], psw (16 bytes), gprs[16].
+		// user_pt_regs: args[1], psw {mask, addr}, gprs[16].
+		if reg == "pc" {
+			return 16, true
+		}
 		return numbered(reg, "r", 16, 24)
 	case stapsdt.PPC64, stapsdt.PPC64LE:
-		// struct user_pt_regs: gpr[32] and more.
+		// struct user_pt_regs: gpr[32], nip and more.
+		if reg == "pc" {
+			return 32 * 8, true
+		}
 		return numbered(reg, "r", 32, 0)
 	}
 	return 0, false

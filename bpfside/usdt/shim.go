@@ -132,9 +132,22 @@ func parseArgs(_ stapsdt.Machine, s string) []stapsdt.Arg {
 				bad()
 				break
 			}
-			n, _ := strconv.ParseInt(disp, 0, 64)
+			n, err := strconv.ParseInt(disp, 0, 64)
+			sym := ""
+			if err != nil && disp != "" {
+				for _, w := range strings.Split(disp, "+") {
+					if v, err := strconv.ParseInt(w, 0, 64); err == nil {
+						n = v
+					} else {
+						sym = w
+					}
+				}
+			}
 			p := strings.Split(rest, ",")
-			a.Operand = stapsdt.Operand{Kind: stapsdt.Memory, Value: n, Base: shimReg(p[0]), Scale: 1}
+			a.Operand = stapsdt.Operand{Kind: stapsdt.Memory, Value: n, Base: shimReg(p[0]), Scale: 1, Symbol: sym}
+			if p[0] == "%rip" {
+				a.Operand.SymbolBase = "rip"
+			}
 			if len(p) > 1 {
 				a.Operand.Index = shimReg(p[1])
 			}

@@ -1,0 +1,201 @@
+package usdt
+
+import (
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"strings"
+
+	"github.com/nopfire/nopfire/elfgen/stapsdt"
+)
+
+// Arguments can name variables: "-4@NBuffers(%rip)". An address that is known
+// relative to the file is not known in a process, which may have loaded the file
+// anywhere; but the distance between the variable and the probed instruction is
+// the same everywhere. So such an operand is turned into one that is relative to
+// the program counter, which at the probe holds the address of the probed
+// instruction.
+
+// maxSymbolBytes bounds a symbol table, and its strings, that is searched.
+const maxSymbolBytes = 256 << 20
+
+// programCounter names the register with the address of the probed instruction,
+// in the spelling of regOffset.
+var programCounter = map[stapsdt.Machine]string{
+	stapsdt.X86_64:  "rip",
+	stapsdt.ARM64:   "pc",
+	stapsdt.RISCV64: "pc",
+	stapsdt.S390X:   "pc",
+	stapsdt.PPC64:   "pc",
+	stapsdt.PPC64LE: "pc",
+}
+
+// mayNameSymbol reports whether an argument string can name a symbol. It spares
+// the parsing of the many that cannot.
+func mayNameSymbol(m stapsdt.Machine, args string) bool {
+	switch m {
+	case stapsdt.X86_64, stapsdt.I386:
+		// A letter that begins an operand or follows a sign: registers have
+		// a '%' in front.
+		start := true
+		for i := range len(args) {
+			c := args[i]
+			if start && (c == '_' || c == '.' || c|0x20 >= 'a' && c|0x20 <= 'z') {
+				return true
+			}
+			start = c == '@' || c == '+' || c == '-' || c == ' '
+		}
+		return false
+	}
+	return strings.Contains(args, ":lo12:")
+}
+
+// readSymbols looks up the symbols that the arguments of all probes name.
+func (img *image) readSymbols(ef *elf.File) {
+	wanted := make(map[string][]*Location)
+	for _, p := range img.file.Probes {
+		for i := range p.Locations {
+			loc := &p.Locations[i]
+			if !mayNameSymbol(loc.Machine, loc.ArgString) {
+				continue
+			}
+			for _, a := range loc.Args() {
+				if a.Err == nil && a.Operand.Symbol != "" {
+					wanted[a.Operand.Symbol] = append(wanted[a.Operand.Symbol], loc)
+				}
+			}
+		}
+	}
+	if len(wanted) == 0 {
+		return
+	}
+	found := make(map[string]symbolValue, len(wanted))
+	for _, typ := range []elf.SectionType{elf.SHT_SYMTAB, elf.SHT_DYNSYM} {
+		for _, s := range ef.Sections {
+			if s.Type != typ {
+				continue
+			}
+			if err := img.searchSymbols(ef, s, wanted, found); err != nil {
+				img.file.problem(s.Name, int64(s.Offset), "", err)
+			}
+		}
+	}
+	for name, locs := range wanted {
+		v := found[name]
+		if !v.ok {
+			continue
+		}
+		for _, loc := range locs {
+			if loc.Symbols == nil {
+				loc.Symbols = make(map[string]uint64)
+			}
+			loc.Symbols[name] = v.addr
+		}
+	}
+}
+
+// A symbolValue is what the tables say about a name. Static variables of one
+// name can stand in several source files; then none of them is meant for sure.
+type symbolValue struct {
+	addr   uint64
+	global bool
+	ok     bool // there is one, and one only
+	seen   bool
+}
+
+// merge adds one more symbol of the same name.
+func (v symbolValue) merge(addr uint64, global bool) symbolValue {
+	switch {
+	case !v.seen, global && !v.global:
+		return symbolValue{addr, global, true, true}
+	case addr == v.addr, v.global && !global:
+		return v
+	}
+	v.ok = false
+	return v
+}
+
+// searchSymbols looks for the wanted names in one symbol table (Elf32_Sym and
+// Elf64_Sym, System V gABI chapter 4).
+func (img *image) searchSymbols(ef *elf.File, s *elf.Section, wanted map[string][]*Location, found map[string]symbolValue) error {
+	if uint64(s.Link) >= uint64(len(ef.Sections)) {
+		return fmt.Errorf("no string table %d", s.Link)
+	}
+	table, err := img.section(s, maxSymbolBytes)
+	if err != nil {
+		return err
+	}
+	strs, err := img.section(ef.Sections[s.Link], maxSymbolBytes)
+	if err != nil {
+		return err
+	}
+	size, infoAt, shndxAt, valueAt := elf.Sym64Size, 4, 6, 8
+	if ef.Class == elf.ELFCLASS32 {
+		size, infoAt, shndxAt, valueAt = elf.Sym32Size, 12, 14, 4
+	}
+	order := ef.ByteOrder
+	for ; len(table) >= size; table = table[size:] {
+		name := uint64(order.Uint32(table))
+		if name == 0 || name >= uint64(len(strs)) {
+			continue
+		}
+		text := strs[name:]
+		if n := bytes.IndexByte(text[:min(len(text), maxSymbolName)], 0); n >= 0 {
+			text = text[:n]
+		} else {
+			continue
+		}
+		if _, ok := wanted[string(text)]; !ok {
+			continue
+		}
+		info, shndx := table[infoAt], elf.SectionIndex(order.Uint16(table[shndxAt:]))
+		typ := elf.ST_TYPE(info)
+		if shndx == elf.SHN_UNDEF || shndx == elf.SHN_ABS || typ == elf.STT_TLS || typ == elf.STT_SECTION || typ == elf.STT_FILE {
+			continue
+		}
+		var addr uint64
+		if size == elf.Sym64Size {
+			addr = order.Uint64(table[valueAt:])
+		} else {
+			addr = uint64(order.Uint32(table[valueAt:]))
+		}
+		found[string(text)] = found[string(text)].merge(addr, elf.ST_BIND(info) != elf.STB_LOCAL)
+	}
+	return nil
+}
+
+// maxSymbolName bounds the length of a name, so that a table of a million
+// symbols that all point into one long string costs no quadratic time.
+const maxSymbolName = 4096
+
+// resolve turns an operand that names a symbol into one relative to the probed
+// instruction, and says so in the text of the argument. What cannot be resolved
+// stays as it is.
+func (l *Location) resolve(a *stapsdt.Arg) {
+	op := &a.Operand
+	if a.Err != nil || op.Kind != stapsdt.Memory || op.Symbol == "" {
+		return
+	}
+	addr, ok := l.Symbols[op.Symbol]
+	if !ok {
+		return
+	}
+	pc, ok := programCounter[l.Machine]
+	if !ok {
+		return
+	}
+	if strings.Contains(a.Text, ":lo12:") {
+		// The base register holds the page of the variable, the operand
+		// adds the rest (ELF for the Arm 64-bit architecture, group
+		// relocations).
+		op.Value += int64(addr & 0xfff)
+		op.Symbol, op.SymbolBase = "", ""
+		return
+	}
+	if op.Base != "" && op.Base != pc {
+		return // a table at a fixed address, which only a file without PIE has
+	}
+	op.Value += int64(addr - l.Address)
+	op.Base, op.Symbol, op.SymbolBase = pc, "", ""
+	a.Text += fmt.Sprintf(" (probe%+#x)", op.Value)
+}
