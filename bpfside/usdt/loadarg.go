@@ -15,8 +15,8 @@ type Frame struct {
 	// Ctx holds the context of the program: one of R6 to R9, which calls
 	// leave alone.
 	Ctx asm.Register
-	// Dst receives the value: one of R6 to R9 other than Ctx, or R0's
-	// neighbours R1 to R5, which the next call destroys.
+	// Dst receives the value: one of R6 to R9 other than Ctx, or one of R2
+	// to R5, which the next call destroys.
 	Dst asm.Register
 	// Scratch is the offset from R10 of 8 bytes of stack that LoadArg may
 	// overwrite: negative, a multiple of 8, at least -512.
@@ -28,7 +28,7 @@ func (f Frame) check() error {
 	switch {
 	case !calleeSaved(f.Ctx):
 		return fmt.Errorf("load argument: context in %s, want r6 to r9", f.Ctx)
-	case f.Dst == f.Ctx || f.Dst == asm.R0 || f.Dst > asm.R9:
+	case f.Dst == f.Ctx || f.Dst < asm.R2 || f.Dst > asm.R9:
 		return fmt.Errorf("load argument: destination %s", f.Dst)
 	case f.Scratch >= 0 || f.Scratch < -512 || f.Scratch%8 != 0:
 		return fmt.Errorf("load argument: scratch at %d", f.Scratch)
@@ -73,6 +73,15 @@ func loadArg(m stapsdt.Machine, arg *stapsdt.Arg, f Frame) (insns asm.Instructio
 	op := &arg.Operand
 	switch op.Kind {
 	case stapsdt.Constant:
+		if op.Symbol != "" || op.Base != "" {
+			// The address of a variable: loadAddress knows how to form it.
+			insns, reason = loadAddress(m, op, f.Ctx, f.Dst)
+			if reason != "" {
+				return nil, reason
+			}
+			insns = append(insns, extendInsns(f.Dst, arg.Size, arg.Signed)...)
+			return append(insns, asm.Mov.Imm(asm.R0, 0)), ""
+		}
 		return asm.Instructions{
 			asm.LoadImm(f.Dst, extend(op.Value, arg.Size, arg.Signed), asm.DWord),
 			asm.Mov.Imm(asm.R0, 0),
@@ -106,9 +115,6 @@ func loadArg(m stapsdt.Machine, arg *stapsdt.Arg, f Frame) (insns asm.Instructio
 			insns = append(insns, extendInsns(f.Dst, arg.Size, true)...)
 		}
 		return insns, ""
-
-	case stapsdt.Pair:
-		return nil, "a value in two registers"
 	}
 	return nil, "the operand is of an unknown kind"
 }
@@ -130,6 +136,8 @@ func LoadAddress(m stapsdt.Machine, arg *stapsdt.Arg, ctx, dst asm.Register) (as
 	return insns, nil
 }
 
+// loadAddress forms Base + Index*Scale + Value of an operand in dst, which must
+// not be R1 when there is an index or a wide value.
 func loadAddress(m stapsdt.Machine, op *stapsdt.Operand, ctx, dst asm.Register) (insns asm.Instructions, reason string) {
 	if op.Symbol != "" {
 		return nil, fmt.Sprintf("the address of symbol %q is not known", op.Symbol)

@@ -42,19 +42,21 @@ func (img *image) readNotes(ef *elf.File) {
 			continue
 		}
 		left -= uint64(len(data))
-		for rec, err := range records(data, img.file.Machine) {
+		for n, err := range stapsdt.Notes(img.file.Machine, data) {
 			if err != nil {
-				img.file.problem(s.Name, int64(s.Offset)+int64(rec.off), "", err)
+				off, cause := noteFault(s, err)
+				img.file.problem(s.Name, off, "", cause)
 				continue
 			}
-			loc, gone := img.location(&rec.note, baseAddr)
+			if n.Tombstone() {
+				img.file.problem(s.Name, -1, n.Provider+":"+n.Name, ErrTombstone)
+				continue
+			}
+			loc := img.location(n.Adjusted(baseAddr))
 			if loc.Err != nil {
-				img.file.problem(s.Name, int64(s.Offset)+int64(rec.off), rec.note.Provider+":"+rec.note.Name, loc.Err)
+				img.file.problem(s.Name, -1, n.Provider+":"+n.Name, loc.Err)
 			}
-			if gone {
-				continue
-			}
-			key := name{rec.note.Provider, rec.note.Name}
+			key := name{n.Provider, n.Name}
 			p := probes[key]
 			if p == nil {
 				p = &Probe{Provider: key.provider, Name: key.name}
@@ -66,22 +68,27 @@ func (img *image) readNotes(ef *elf.File) {
 	}
 }
 
-// location resolves the addresses of a note. The location of a tombstone is
-// gone: there is nothing to show.
-func (img *image) location(n *stapsdt.Note, baseAddr uint64) (loc Location, gone bool) {
-	addr, sem, ok := adjust(n, baseAddr, img.file.Machine)
-	loc = Location{Machine: img.file.Machine, Address: addr, Semaphore: sem, ArgString: n.Args}
-	if !ok {
-		loc.Err = ErrTombstone
-		return loc, true
+// noteFault returns where in the file a fault of a note section stands, and what
+// it is.
+func noteFault(s *elf.Section, err error) (off int64, cause error) {
+	var fe *stapsdt.FormatError
+	if errors.As(err, &fe) {
+		return int64(s.Offset) + int64(fe.Off), errors.New(fe.Msg)
 	}
+	return -1, err
+}
+
+// location resolves the addresses of a note.
+func (img *image) location(n stapsdt.Note) Location {
+	loc := Location{Machine: img.file.Machine, Address: n.Location, Semaphore: n.Semaphore, ArgString: n.Args}
+	var ok bool
 	loc.Offset, ok = img.offset(loc.Address, 1, func(s segment) bool { return s.exec })
 	if !ok {
 		loc.Err = fmt.Errorf("%w: address %#x", ErrNotExecutable, loc.Address)
-		return loc, false
+		return loc
 	}
 	if loc.Semaphore == 0 {
-		return loc, false
+		return loc
 	}
 	loc.RefCtrOffset, ok = img.offset(loc.Semaphore, 2, func(s segment) bool { return s.write })
 	switch {
@@ -91,5 +98,5 @@ func (img *image) location(n *stapsdt.Note, baseAddr uint64) (loc Location, gone
 		loc.Err = fmt.Errorf("%w: file offset %#x", ErrSemaphoreOdd, loc.RefCtrOffset)
 		loc.RefCtrOffset = 0
 	}
-	return loc, false
+	return loc
 }

@@ -54,7 +54,7 @@ type Location struct {
 // that is relative to the probed instruction, if the symbol is known: then Text
 // ends in that distance, so that equal texts still mean equal operands.
 func (l *Location) Args() []stapsdt.Arg {
-	args := parseArgs(l.Machine, l.ArgString)
+	args := stapsdt.ParseArgs(l.Machine, l.ArgString)
 	for i := range args {
 		l.resolve(&args[i])
 	}

@@ -43,7 +43,7 @@ func mayNameSymbol(m stapsdt.Machine, args string) bool {
 			if start && (c == '_' || c == '.' || c|0x20 >= 'a' && c|0x20 <= 'z') {
 				return true
 			}
-			start = c == '@' || c == '+' || c == '-' || c == ' '
+			start = c == '@' || c == '$' || c == '+' || c == '-' || c == ' '
 		}
 		return false
 	}
@@ -173,29 +173,34 @@ const maxSymbolName = 4096
 // stays as it is.
 func (l *Location) resolve(a *stapsdt.Arg) {
 	op := &a.Operand
-	if a.Err != nil || op.Kind != stapsdt.Memory || op.Symbol == "" {
+	if a.Err != nil || op.Symbol == "" {
 		return
 	}
 	addr, ok := l.Symbols[op.Symbol]
 	if !ok {
 		return
 	}
+	if op.SymbolBase == stapsdt.Lo12 {
+		// The base register holds the page, which the file keeps wherever
+		// it is loaded.
+		op.Value = int64((addr + uint64(op.Value)) & 0xfff)
+		op.Symbol, op.SymbolBase = "", stapsdt.Absolute
+		a.Text += fmt.Sprintf(" (%+#x)", op.Value)
+		return
+	}
 	pc, ok := programCounter[l.Machine]
-	if !ok {
+	if !ok || op.SymbolBase == stapsdt.GOTOFF {
 		return
 	}
-	if strings.Contains(a.Text, ":lo12:") {
-		// The base register holds the page of the variable, the operand
-		// adds the rest (ELF for the Arm 64-bit architecture, group
-		// relocations).
-		op.Value += int64(addr & 0xfff)
-		op.Symbol, op.SymbolBase = "", ""
-		return
-	}
-	if op.Base != "" && op.Base != pc {
-		return // a table at a fixed address, which only a file without PIE has
+	if op.Base != "" {
+		// A register beside the address of a table, as x86 without PIE
+		// has it: make room for the program counter.
+		if op.Index != "" {
+			return
+		}
+		op.Index, op.Scale = op.Base, 1
 	}
 	op.Value += int64(addr - l.Address)
-	op.Base, op.Symbol, op.SymbolBase = pc, "", ""
+	op.Base, op.Symbol, op.SymbolBase = pc, "", stapsdt.Absolute
 	a.Text += fmt.Sprintf(" (probe%+#x)", op.Value)
 }

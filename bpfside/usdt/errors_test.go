@@ -1,0 +1,66 @@
+package usdt
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestNear(t *testing.T) {
+	names := []string{"app:request", "app:requests", "app:request_done", "lib:request", "app:response", "x:y"}
+	for _, tc := range []struct {
+		want string
+		near []string
+	}{
+		{"app:reqest", []string{"app:request", "app:requests"}},
+		{"app:request", []string{"app:request", "app:requests", "lib:request"}},
+		{"x:z", []string{"x:y"}},
+		{"nothing:like:it", []string{}},
+		{strings.Repeat("x", 10000), []string{}},
+	} {
+		if diff := cmp.Diff(tc.near, near(tc.want, names)); diff != "" {
+			t.Errorf("near(%.20q) (-want +got):\n%s", tc.want, diff)
+		}
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for _, tc := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0},
+		{"kitten", "sitting", 3}, {"ab", "ba", 2},
+	} {
+		if got := distance(tc.a, tc.b); got != tc.want {
+			t.Errorf("distance(%q, %q) = %d, want %d", tc.a, tc.b, got, tc.want)
+		}
+	}
+}
+
+func TestErrorTexts(t *testing.T) {
+	for _, tc := range []struct {
+		err  error
+		is   error
+		want string
+	}{
+		{&NoProbeError{"app:x", "/bin/x", []string{"app:y"}, 3}, ErrNoProbe, "app:x: no such probe in /bin/x: did you mean app:y?"},
+		{&NoProbeError{"app:x", "/bin/x", nil, 0}, ErrNoProbe, "app:x: no such probe in /bin/x, which has none at all"},
+		{&NoProbeError{"app:x", "process 7", nil, 3}, ErrNoProbe, "app:x: no such probe in process 7 (3 others)"},
+		{&FileError{"/bin/x", ".note.stapsdt", 0x1f4, "app:x", io.ErrUnexpectedEOF}, io.ErrUnexpectedEOF, "/bin/x: .note.stapsdt: at 0x1f4: app:x: unexpected EOF"},
+		{&FileError{"", "", -1, "", ErrNotELF}, ErrNotELF, "not an ELF file"},
+		{&FileError{"/tmp/a\nb", "", -1, "", ErrNotELF}, ErrNotELF, `"/tmp/a\nb": not an ELF file`},
+		{&AttachError{"app", "x", "/bin/x", 7, UprobeMulti, ErrChanged}, ErrChanged, "attach to app:x in /bin/x of process 7 by uprobe_multi: file has changed since its notes were read"},
+		{&ConflictError{[]string{"bpf link 3"}, io.EOF}, io.EOF, "EOF: another tracer holds a location with another semaphore setting: bpf link 3"},
+	} {
+		if tc.err.Error() != tc.want {
+			t.Errorf("text %q, want %q", tc.err, tc.want)
+		}
+		if !errors.Is(tc.err, tc.is) {
+			t.Errorf("%v is not %v", tc.err, tc.is)
+		}
+	}
+}
