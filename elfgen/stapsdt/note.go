@@ -7,8 +7,10 @@
 package stapsdt
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 )
 
@@ -109,4 +111,109 @@ func AppendNote(dst []byte, m Machine, n *Note) ([]byte, error) {
 		dst = append(dst, 0)
 	}
 	return dst, nil
+}
+
+// A FormatError is a fault of a note section.
+type FormatError struct {
+	// Off is where the fault stands, in bytes from the start of the
+	// section.
+	Off int
+	// Msg is the fault, for instance "name not terminated".
+	Msg string
+}
+
+func (e *FormatError) Error() string { return fmt.Sprintf("read note at %#x: %s", e.Off, e.Msg) }
+
+// Notes returns the probe notes of a section of a file for machine m, in
+// order. Records of other owners and types are skipped.
+//
+// The section is foreign data. A fault inside a record costs that record: it
+// is reported as a *FormatError beside a Note with what could be read, and the
+// iteration goes on. It ends where the framing of the records breaks.
+func Notes(m Machine, section []byte) iter.Seq2[Note, error] {
+	return func(yield func(Note, error) bool) {
+		order := m.ByteOrder()
+		if order == nil {
+			yield(Note{}, fmt.Errorf("read notes: %w %d", ErrMachine, m))
+			return
+		}
+		for off := 0; off < len(section); {
+			rest := section[off:]
+			if len(rest) < noteHeader {
+				if len(bytes.Trim(rest, "\x00")) > 0 {
+					yield(Note{}, &FormatError{off, fmt.Sprintf("%d bytes left, a header has %d", len(rest), noteHeader)})
+				}
+				return
+			}
+			nameSize := uint64(order.Uint32(rest[0:]))
+			descSize := uint64(order.Uint32(rest[4:]))
+			typ := order.Uint32(rest[8:])
+			// In 64 bits, where sizes of 32 bits cannot overflow.
+			descAt := noteHeader + (nameSize+3)&^3
+			end := descAt + descSize
+			if end > uint64(len(rest)) {
+				yield(Note{}, &FormatError{off, fmt.Sprintf("record of %d bytes exceeds the section by %d", end, end-uint64(len(rest)))})
+				return
+			}
+			if typ == NoteType && string(rest[noteHeader:noteHeader+nameSize]) == Owner+"\x00" {
+				if !yield(readNote(m, rest[descAt:end], off+int(descAt))) {
+					return
+				}
+			}
+			// The padding of the last record may be missing.
+			off += min(align4(int(end)), len(rest))
+		}
+	}
+}
+
+// readNote reads the descriptor of a probe note, which stands at off.
+func readNote(m Machine, desc []byte, off int) (n Note, err error) {
+	order, word := m.ByteOrder(), m.WordSize()
+	if len(desc) < 3*word {
+		return n, &FormatError{off, fmt.Sprintf("descriptor of %d bytes, the addresses alone have %d", len(desc), 3*word)}
+	}
+	at := 0
+	for _, addr := range []*uint64{&n.Location, &n.Base, &n.Semaphore} {
+		if word == 8 {
+			*addr = order.Uint64(desc[at:])
+		} else {
+			*addr = uint64(order.Uint32(desc[at:]))
+		}
+		at += word
+	}
+	for _, s := range []struct {
+		what string
+		to   *string
+	}{{"provider", &n.Provider}, {"name", &n.Name}, {"arguments", &n.Args}} {
+		end := bytes.IndexByte(desc[at:], 0)
+		if end < 0 {
+			return n, &FormatError{off + at, s.what + " not terminated"}
+		}
+		*s.to = string(desc[at : at+end])
+		at += end + 1
+	}
+	return n, nil
+}
+
+// Tombstone tells that the note belongs to code which the linker discarded: it
+// has no location and must not be attached to. (lld and mold resolve
+// references to discarded sections to 0, which is the file header in every
+// file that has one mapped.)
+func (n *Note) Tombstone() bool { return n.Location == 0 }
+
+// Adjusted returns the note with the addresses that location and semaphore
+// have in a file whose .stapsdt.base section is at address base, 0 if there is
+// none: prelink moves code without rewriting notes.
+// Nothing is adjusted if there is no base, in the file or in the note, or
+// if the note is a tombstone.
+func (n Note) Adjusted(base uint64) Note {
+	if base == 0 || n.Base == 0 || n.Tombstone() {
+		return n
+	}
+	delta := base - n.Base
+	n.Location += delta
+	if n.Semaphore != 0 {
+		n.Semaphore += delta
+	}
+	return n
 }
