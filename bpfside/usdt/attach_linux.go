@@ -187,17 +187,21 @@ func explain(err error, prog *ebpf.Program, t *Target, places []place, m Method,
 		return fmt.Errorf("process %d does not exist: %w", pid, err)
 	case errors.Is(err, enotsupp):
 		return fmt.Errorf("the kernel refuses to probe the instruction at a location (a prefix, or the middle of an instruction?): %w", err)
-	case errors.Is(err, syscall.EINVAL):
-		if loadErr := fits(prog, m); loadErr != nil {
-			return loadErr
-		}
+	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
+		return feature.Explain("attach", err, feature.TracingCaps...)
+	}
+	if loadErr := fits(prog, m); loadErr != nil {
+		return loadErr
+	}
+	if errors.Is(err, syscall.EINVAL) {
 		return &ConflictError{holders(t.ID, places), syscall.EINVAL}
 	}
-	return feature.Explain("attach", err, feature.TracingCaps...)
+	return err
 }
 
 // fits attaches a program to a file that nobody maps, and reports why if that
-// does not work either: then the program is at fault and not the target.
+// does not work either: then the program is at fault and not the target. The
+// error of the kernel cannot tell, since cilium/ebpf keeps the text alone of one.
 func fits(prog *ebpf.Program, m Method) error {
 	path, closeFile, err := feature.TargetFile()
 	if err != nil {

@@ -1,8 +1,14 @@
 package usdt_test
 
 import (
+	"errors"
+	"os"
+	"slices"
 	"strconv"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -206,5 +212,181 @@ func TestAttachPIDFilter(t *testing.T) {
 				t.Errorf("values %v, want 7 and 8", got)
 			}
 		})
+	}
+}
+
+// A file that was written to after its notes were read must not be attached to:
+// the offsets may point into the middle of something else.
+func TestAttachChangedFile(t *testing.T) {
+	needMethod(t, usdt.UprobeMulti)
+	prog := buildSDT(t)
+	res, err := usdt.FileTargets(prog, "app:values")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, res.Targets[0], usdt.UprobeMulti, -1)
+	for _, change := range []struct {
+		name string
+		do   func() error
+	}{
+		{"written to", func() error { return os.Chtimes(prog, time.Time{}, time.Now().Add(time.Second)) }},
+		{"replaced", func() error {
+			data, err := os.ReadFile(prog)
+			return errors.Join(err, os.Remove(prog), os.WriteFile(prog, data, 0o755))
+		}},
+	} {
+		if err := change.do(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := usdt.AttachUSDT(r.prog, res.Targets[0], nil)
+		if !errors.Is(err, usdt.ErrChanged) {
+			t.Errorf("%s: error %v, want ErrChanged", change.name, err)
+		}
+	}
+	if err := os.Remove(prog); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := usdt.AttachUSDT(r.prog, res.Targets[0], nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("removed: error %v, want one that wraps os.ErrNotExist", err)
+	}
+}
+
+func TestAttachErrors(t *testing.T) {
+	for _, m := range []usdt.Method{usdt.UprobeMulti, usdt.PerfEvent} {
+		t.Run(m.String(), func(t *testing.T) {
+			needMethod(t, m)
+			c := testutils.Start(t, buildSDT(t, "-DSEMAPHORES"))
+			c.ReadLine()
+			res, err := usdt.ProcessTargets(c.PID, "app:values")
+			if err != nil {
+				t.Fatal(err)
+			}
+			target := res.Targets[0]
+			r := newRig(t, target, m, -1)
+
+			other := usdt.UprobeMulti + usdt.PerfEvent - m
+			_, err = usdt.AttachUSDT(r.prog, target, &usdt.Options{Method: other})
+			if err == nil || !strings.Contains(err.Error(), "was not loaded for "+other.String()) {
+				t.Errorf("program of the other method: %v", err)
+			}
+			_, err = usdt.AttachUSDT(r.prog, target, &usdt.Options{Method: m, PID: 1 << 22})
+			if err == nil || !strings.Contains(err.Error(), "process 4194304 does not exist") {
+				t.Errorf("process that does not exist: %v", err)
+			}
+			if _, err = usdt.AttachUSDT(nil, target, nil); err == nil {
+				t.Error("no program was taken")
+			}
+
+			// A tracer that does not care for the semaphore gets there first.
+			bare := *target
+			bare.Locations = slices.Clone(target.Locations)
+			bare.Locations[0].RefCtrOffset = 0
+			l := r.attach(&bare, &usdt.Options{Method: m})
+			_, err = usdt.AttachUSDT(r.prog, target, &usdt.Options{Method: m})
+			var conflict *usdt.ConflictError
+			if !errors.As(err, &conflict) || !errors.Is(err, syscall.EINVAL) {
+				t.Fatalf("conflict of semaphores: %v, want a ConflictError", err)
+			}
+			if m == usdt.UprobeMulti && (len(conflict.Holders) != 1 || !strings.HasPrefix(conflict.Holders[0], "bpf link ")) {
+				t.Errorf("holders %q, want the one link", conflict.Holders)
+			}
+			l.Close()
+			r.attach(target, &usdt.Options{Method: m})
+			if sem := fireSDT(t, c, 1); sem != "1" {
+				t.Errorf("semaphore %s, want 1", sem)
+			}
+		})
+	}
+}
+
+// manyProgram has n locations of one probe, with one semaphore.
+func manyProgram(n int) string {
+	return `
+#define _SDT_HAS_SEMAPHORES 1
+unsigned short app_many_semaphore __attribute__((section(".probes"))) = 0;
+#include <sys/sdt.h>
+#include <stdio.h>
+int main(void)
+{
+	char line[8];
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	puts("ready");
+	while (fgets(line, sizeof line, stdin)) {
+		` + strings.Repeat("DTRACE_PROBE1(app, many, (int)__COUNTER__);\n", n) + `
+		printf("%d\n", (int)*(volatile unsigned short *)&app_many_semaphore);
+	}
+	return 0;
+}`
+}
+
+func TestAttachManyLocations(t *testing.T) {
+	for _, tc := range []struct {
+		m usdt.Method
+		n int
+	}{{usdt.UprobeMulti, 2000}, {usdt.PerfEvent, 100}} {
+		t.Run(tc.m.String(), func(t *testing.T) {
+			needMethod(t, tc.m)
+			c := testutils.Start(t, testutils.BuildC(t, manyProgram(tc.n)))
+			c.ReadLine()
+			res, err := usdt.ProcessTargets(c.PID, "app:many")
+			if err != nil {
+				t.Fatal(err)
+			}
+			target := res.Targets[0]
+			if len(target.Locations) != tc.n {
+				t.Fatalf("%d locations, want %d", len(target.Locations), tc.n)
+			}
+			if got := len(target.Layouts()); got != tc.n {
+				t.Fatalf("%d layouts, want %d: each has its constant", got, tc.n)
+			}
+			r := newRig(t, target, tc.m, -1)
+			fds := testutils.CountFDs(t)
+			cookies := make([]uint64, tc.n)
+			for i := range cookies {
+				cookies[i] = uint64(i) + 100
+			}
+			l := r.attach(target, &usdt.Options{Method: tc.m, Cookies: cookies})
+			c.WriteLine("go")
+			if sem := c.ReadLine(); sem != strconv.Itoa(tc.n) {
+				t.Errorf("semaphore %s, want %d", sem, tc.n)
+			}
+			seen := make(map[uint64]bool)
+			for _, h := range r.hits(tc.n) {
+				seen[h.cookie] = true
+			}
+			if len(seen) != tc.n || !seen[100] || !seen[uint64(tc.n)+99] {
+				t.Errorf("%d different cookies, want %d", len(seen), tc.n)
+			}
+			start := time.Now()
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d locations closed in %v", tc.n, time.Since(start))
+			if got := testutils.CountFDs(t); got != fds {
+				t.Errorf("%d descriptors after close, want %d", got, fds)
+			}
+			c.WriteLine("go")
+			if sem := c.ReadLine(); sem != "0" {
+				t.Errorf("semaphore %s after close, want 0", sem)
+			}
+		})
+	}
+}
+
+func TestEnvironmentForcesMethod(t *testing.T) {
+	for _, tc := range []struct {
+		env  string
+		want usdt.Method
+		err  bool
+	}{
+		{"perf_event", usdt.PerfEvent, false},
+		{"uprobe_multi", usdt.UprobeMulti, false},
+		{"kprobe", 0, true},
+	} {
+		t.Setenv(usdt.EnvMethod, tc.env)
+		got, err := usdt.DefaultMethod()
+		if got != tc.want || (err != nil) != tc.err {
+			t.Errorf("%s=%s: %s, %v", usdt.EnvMethod, tc.env, got, err)
+		}
 	}
 }

@@ -131,8 +131,11 @@ func (f *File) read(r io.ReaderAt, size int64) (err error) {
 	if err != nil {
 		off := int64(-1)
 		var fe *elf.FormatError
-		if errors.As(err, &fe) {
+		switch {
+		case errors.As(err, &fe):
 			off, err = formatOffset(fe)
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			off, err = size, io.ErrUnexpectedEOF
 		}
 		return &FileError{f.Path, "", off, "", fmt.Errorf("%w: %w", ErrNotELF, err)}
 	}
