@@ -49,3 +49,15 @@ enter:
 // 160 bytes. The frame size of Site itself moves SP and reserves nothing below it.
 TEXT reserve<>(SB), NOSPLIT, $192-0
 	RET
+
+// func StackBounds() (lo, hi uintptr)
+//
+// The stack's bounds are the first words of g; runtime/runtime2.go keeps them
+// there for runtime/cgo.
+TEXT ·StackBounds(SB), NOSPLIT, $0-16
+	MOVQ (TLS), AX
+	MOVQ 0(AX), CX
+	MOVQ 8(AX), DX
+	MOVQ CX, lo+0(FP)
+	MOVQ DX, hi+8(FP)
+	RET

@@ -34,3 +34,14 @@ TEXT ·Site(SB), NOSPLIT, $16-16
 
 none:
 	RET
+
+// func StackBounds() (lo, hi uintptr)
+//
+// The stack's bounds are the first words of g; runtime/runtime2.go keeps them
+// there for runtime/cgo.
+TEXT ·StackBounds(SB), NOSPLIT, $0-16
+	MOVD 0(g), R0
+	MOVD 8(g), R1
+	MOVD R0, lo+0(FP)
+	MOVD R1, hi+8(FP)
+	RET

@@ -9,3 +9,7 @@ package call
 //
 //go:noescape
 func Site(entry uintptr, f *Frame)
+
+// StackBounds returns the addresses that the stack of this goroutine spans at
+// the moment.
+func StackBounds() (lo, hi uintptr)

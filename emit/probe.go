@@ -1,0 +1,156 @@
+package emit
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/nopfire/nopfire/elfgen"
+	"github.com/nopfire/nopfire/emit/internal/image"
+)
+
+//go:generate go run ./internal/gen -o probes.go
+
+// ProbeOptions are the options of a probe. Nil means none.
+type ProbeOptions struct {
+	// Args are the names of the arguments, C identifiers, as many as the
+	// probe has; nil means arg0, arg1 …
+	Args []string
+	// Semaphore adds a semaphore for tracers that insist on one. A tracer
+	// that does not use the semaphore of a probe that has one cannot
+	// attach to it together with a tracer that does, and Fire costs a call
+	// more while nobody traces.
+	Semaphore bool
+}
+
+// A probe is what all handles have inside: the untyped part.
+type probe struct {
+	// site is where to fire, nil while the handle is inert.
+	site atomic.Pointer[site]
+
+	// What follows is set before the handle is returned and not changed.
+
+	provider *Provider
+	spec     elfgen.ProbeSpec
+	args     []arg
+	texts    int // arguments that travel as copied bytes
+
+	object *object // guarded by provider.mu; nil if not loaded
+}
+
+// A site is a loaded probe. It is immutable, and it keeps the mapping that its
+// addresses lie in: whoever uses one of them holds the site meanwhile.
+type site struct {
+	// word is the site's own code, and want what it holds while there is
+	// nothing to do; the two together decide the fast path. A probe with a
+	// semaphore always leaves the fast path: its want is what the word never
+	// holds.
+	word *uint64
+	want uint64
+
+	pristine uint64  // the word's content while nobody traces
+	sem      *uint16 // nil if the probe has none
+	entry    uintptr
+	probe    *probe
+	image    *image.Image
+}
+
+func (s *site) init(c *probe, im *image.Image, at *elfgen.Site) {
+	*s = site{
+		word:     (*uint64)(im.At(at.Word)),
+		want:     at.Pristine,
+		pristine: at.Pristine,
+		entry:    uintptr(im.At(at.Entry)),
+		probe:    c,
+		image:    im,
+	}
+	if at.Semaphore != 0 {
+		s.sem = (*uint16)(im.At(at.Semaphore))
+		// A patch changes some bytes of the word, never all of them.
+		s.want = ^at.Pristine
+	}
+}
+
+// fast calls f with the site if there may be something to do. It is the fast
+// path of every handle, and its form is owed to the compiler's inliner, which
+// counts a call of a function parameter as cheap (inlineParamCallCost) and
+// then, after inlining, finds that the parameter is a known function. A plain
+// "if" with a call in each handle would be too complex to be inlined.
+//
+// That f takes s keeps the site, hence the mapping, alive while the word is
+// read.
+func (c *probe) fast(f func(*site)) {
+	if s := c.site.Load(); s != nil && atomic.LoadUint64(s.word) != s.want {
+		f(s)
+	}
+}
+
+// enabled reports whether somebody traces the probe.
+func (c *probe) enabled() (on bool) {
+	c.fast(func(s *site) { on = s.traced() })
+	return on
+}
+
+// traced is the exact answer, behind the fast path.
+//
+//go:noinline
+func (s *site) traced() bool {
+	return atomic.LoadUint64(s.word) != s.pristine || s.sem != nil && *s.sem != 0
+}
+
+// remove makes the handle inert for good.
+func (c *probe) remove() {
+	if c.provider != nil {
+		c.provider.remove(c)
+	}
+}
+
+// define describes the arguments of a typed handle, by their types, and
+// registers it.
+func (c *probe) define(p *Provider, name string, o *ProbeOptions, types ...argType) error {
+	if o == nil {
+		o = &ProbeOptions{}
+	}
+	c.spec = elfgen.ProbeSpec{Name: name, Semaphore: o.Semaphore}
+	provider := ""
+	if p != nil {
+		provider = p.name
+	}
+	if o.Args != nil && len(o.Args) != len(types) {
+		return specError(provider, name, -1, "", "%d names for %d arguments", len(o.Args), len(types))
+	}
+	for i, t := range types {
+		argName := ""
+		if o.Args != nil {
+			argName = o.Args[i]
+		}
+		if t.reason != "" {
+			return specError(provider, name, i, argName, "%s", t.reason)
+		}
+		c.addArg(argName, t)
+	}
+	return p.define(c)
+}
+
+// addArg appends an argument to the probe.
+func (c *probe) addArg(name string, t argType) {
+	place := 0
+	if n := len(c.args); n > 0 {
+		place = c.args[n-1].place + c.args[n-1].op.places()
+	}
+	c.spec.Args = append(c.spec.Args, elfgen.ArgSpec{Name: name, Type: t.meta})
+	c.args = append(c.args, arg{op: t.op, place: place})
+	if t.op.isText() {
+		c.texts++
+	}
+}
+
+// noescape hides a pointer from escape analysis: the addresses of arguments go
+// to Fire's slow path and no further, and nothing that the caller passes may be
+// forced to the heap for the sake of a tracer that is not there. What that
+// path does with them, and why it is sound, stands in marshal.go.
+//
+//go:nosplit
+func noescape(p unsafe.Pointer) unsafe.Pointer {
+	x := uintptr(p)
+	return *(*unsafe.Pointer)(unsafe.Pointer(&x))
+}

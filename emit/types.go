@@ -1,0 +1,103 @@
+package emit
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/nopfire/nopfire/elfgen"
+)
+
+// An argType is the type of an argument: how it travels and what the object
+// says of it, or the reason why it cannot.
+type argType struct {
+	op     op
+	meta   *elfgen.Type
+	reason string
+}
+
+// typeFor returns the argument type for a Go type.
+func typeFor[T any]() argType { return typeOf(reflect.TypeFor[T]()) }
+
+func typeOf(t reflect.Type) argType {
+	kind := t.Kind()
+	meta := &elfgen.Type{Go: goName(t)}
+	op := scalarOp(kind)
+	switch {
+	case op != 0:
+		meta.Kind, meta.Size = scalarMeta(t)
+	case kind == reflect.String:
+		op, meta.Kind = opString, elfgen.String
+	case kind == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		op, meta.Kind = opBytes, elfgen.Bytes
+	case t == reflect.TypeFor[error]():
+		op, meta.Kind, meta.Go = opError, elfgen.Error, ""
+	case kind == reflect.Pointer:
+		op = opPointer
+		if t.Elem().Size() == 0 {
+			op = opUnsafe // nothing there to touch
+		}
+		meta = pointerMeta(t)
+	case kind == reflect.UnsafePointer:
+		op, meta.Kind = opUnsafe, elfgen.Pointer
+	case kind == reflect.Interface:
+		return argType{reason: fmt.Sprintf("type %s is an interface; error is the only one that can travel", t)}
+	case kind == reflect.Struct || kind == reflect.Array:
+		return argType{reason: fmt.Sprintf("type %s is a %s; a pointer to one can travel", t, kind)}
+	default:
+		return argType{reason: fmt.Sprintf("type %s cannot travel", t)}
+	}
+	return argType{op: op, meta: meta}
+}
+
+// scalarOp returns how a value of one word or less travels, 0 for others.
+func scalarOp(k reflect.Kind) op {
+	switch k {
+	case reflect.Int8:
+		return opInt8
+	case reflect.Int16:
+		return opInt16
+	case reflect.Int32:
+		return opInt32
+	case reflect.Int64:
+		return opInt64
+	case reflect.Bool, reflect.Uint8:
+		return opUint8
+	case reflect.Uint16:
+		return opUint16
+	case reflect.Uint32, reflect.Float32:
+		return opUint32
+	case reflect.Uint64, reflect.Float64:
+		return opUint64
+	case reflect.Int:
+		return opInt
+	case reflect.Uint, reflect.Uintptr:
+		return opUint
+	}
+	return 0
+}
+
+// scalarMeta returns what the object says of a scalar.
+func scalarMeta(t reflect.Type) (elfgen.Kind, int) {
+	size := int(t.Size())
+	switch t.Kind() {
+	case reflect.Bool:
+		return elfgen.Bool, size
+	case reflect.Float32, reflect.Float64:
+		return elfgen.Float, size
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return elfgen.Int, size
+	}
+	return elfgen.Uint, size
+}
+
+// goName returns the Go spelling of a type that C lacks, "" for the
+// predeclared types and for names too long to be of use.
+func goName(t reflect.Type) string {
+	if t.Name() != "" && t.PkgPath() == "" && t.Kind() != reflect.Complex64 && t.Kind() != reflect.Complex128 {
+		return ""
+	}
+	if s := t.String(); len(s) <= elfgen.MaxName {
+		return s
+	}
+	return ""
+}
