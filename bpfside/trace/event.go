@@ -1,0 +1,126 @@
+package trace
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// An Event is one hit of one probe. It belongs to the caller: the session does
+// not keep or change it.
+type Event struct {
+	// Time is when the probe was hit, by the kernel's clock. The difference
+	// of two times of one session is exact; the distance to the wall clock
+	// is measured once, when the session starts.
+	Time time.Time
+	// PID and TID are the process and the thread that hit the probe, CPU is
+	// where it ran.
+	PID, TID, CPU int
+	// Comm is the name of the thread, at most 15 bytes.
+	Comm string
+	// Provider and Probe name the probe.
+	Provider, Probe string
+	// Args are the arguments in the order of the probe.
+	Args []Value
+}
+
+// String returns the event as "provider:probe name=value name=value", the
+// values as [Value.String] writes them.
+func (e Event) String() string {
+	var b strings.Builder
+	b.WriteString(e.Provider)
+	b.WriteByte(':')
+	b.WriteString(e.Probe)
+	for _, a := range e.Args {
+		b.WriteByte(' ')
+		b.WriteString(a.Name)
+		b.WriteByte('=')
+		b.WriteString(a.String())
+	}
+	return b.String()
+}
+
+// A Value is one argument of an event.
+type Value struct {
+	// Name is the name of the argument: from the metadata of the object,
+	// else argN, counted from 1.
+	Name string
+	// Type is the type of the argument, in Go's spelling ("int64",
+	// "string", "time.Duration", "*main.Order"). Without metadata it is an
+	// integer of the size and sign that the note gives, or "string" where
+	// the caller asked for one.
+	Type string
+	// Value is the value: int64, uint64, bool, float64, string, []byte or
+	// [Pointer]; integers of every size as int64 or uint64 by their sign, a
+	// float32 as float64, an error as the string of its text. It is nil for
+	// a string, error or bytes whose pointer is NULL, and for a value that
+	// could not be read: then Err is not nil.
+	Value any
+	// Truncated tells that a string or bytes value was longer than
+	// [Options].MaxString.
+	Truncated bool
+	// Err is the reason why the value could not be read, else nil.
+	Err error
+}
+
+// A Pointer is an address in the traced process.
+type Pointer uint64
+
+// String returns the address in hexadecimal, with 0x in front.
+func (p Pointer) String() string { return "0x" + strconv.FormatUint(uint64(p), 16) }
+
+// String returns the value for people: strings and bytes quoted, with every
+// byte that is not printable UTF-8 escaped, a time.Duration with its unit, a
+// NULL pointer as <nil> and a value that could not be read as its reason
+// between !( and ). "…" follows a value that was cut.
+func (v Value) String() string {
+	if v.Err != nil {
+		return "!(" + v.Err.Error() + ")"
+	}
+	var s string
+	switch x := v.Value.(type) {
+	case nil:
+		s = "<nil>"
+	case int64:
+		if v.Type == "time.Duration" {
+			return time.Duration(x).String()
+		}
+		return strconv.FormatInt(x, 10)
+	case uint64:
+		return strconv.FormatUint(x, 10)
+	case bool:
+		return strconv.FormatBool(x)
+	case float64:
+		bits := 64
+		if v.Type == "float32" {
+			bits = 32
+		}
+		return strconv.FormatFloat(x, 'g', -1, bits)
+	case string:
+		s = strconv.Quote(x)
+	case []byte:
+		s = strconv.Quote(string(x))
+	default: // Pointer
+		s = fmt.Sprint(x)
+	}
+	if v.Truncated {
+		s += "…"
+	}
+	return s
+}
+
+// A LostError stands in the sequence of events where the ring buffer was full
+// and events were lost. The session goes on after it.
+type LostError struct {
+	// Count is the number of events lost since the last LostError.
+	Count uint64
+}
+
+// Error says how many events were lost.
+func (e *LostError) Error() string {
+	if e.Count == 1 {
+		return "1 event lost: ring buffer full"
+	}
+	return fmt.Sprintf("%d events lost: ring buffer full", e.Count)
+}

@@ -1,0 +1,63 @@
+package trace
+
+import "fmt"
+
+// Limits of Options.
+const (
+	// DefaultMaxString is the limit on strings and bytes unless Options say
+	// otherwise.
+	DefaultMaxString = 256
+	// LimitMaxString is the largest MaxString: what package emit carries at
+	// most.
+	LimitMaxString = 4096
+	// DefaultBufferSize is the size of the ring buffer unless Options say
+	// otherwise: room for 25,000 events with one string each.
+	DefaultBufferSize = 8 << 20
+
+	minBufferSize = 1 << 16
+	maxBufferSize = 1 << 30
+)
+
+// Options change what a session does. Nil and the zero value mean the
+// defaults.
+type Options struct {
+	// MaxString is the largest number of bytes that is kept of a string or
+	// of bytes, up to LimitMaxString; 0 means DefaultMaxString. Each string
+	// argument takes that much of the ring buffer in every event.
+	MaxString int
+	// BufferSize is the size of the ring buffer in bytes, rounded up to a
+	// power of two; 0 means DefaultBufferSize.
+	BufferSize int
+	// Strings names the arguments that are addresses of strings, by name or
+	// as "argN", for probes without metadata. It says nothing about
+	// arguments whose type is known from metadata, unless that type is a
+	// pointer or an integer as wide as one.
+	Strings []string
+}
+
+// withDefaults returns the options with every default filled in, or the reason
+// why they make no sense.
+func (o *Options) withDefaults() (Options, error) {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	switch {
+	case opts.MaxString == 0:
+		opts.MaxString = DefaultMaxString
+	case opts.MaxString < 0 || opts.MaxString > LimitMaxString:
+		return opts, fmt.Errorf("MaxString %d is not within 0..%d", opts.MaxString, LimitMaxString)
+	}
+	switch {
+	case opts.BufferSize == 0:
+		opts.BufferSize = DefaultBufferSize
+	case opts.BufferSize < 0 || opts.BufferSize > maxBufferSize:
+		return opts, fmt.Errorf("BufferSize %d is not within 0..%d", opts.BufferSize, maxBufferSize)
+	}
+	size := minBufferSize // a power of two and a multiple of every page size
+	for size < opts.BufferSize {
+		size *= 2
+	}
+	opts.BufferSize = size
+	return opts, nil
+}

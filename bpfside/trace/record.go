@@ -1,0 +1,185 @@
+package trace
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"syscall"
+	"time"
+)
+
+// The record of one event, as a program of this package writes it into the ring
+// buffer, in the byte order of the machine:
+//
+//	 0  time    u64  CLOCK_BOOTTIME, ns
+//	 8  cookie  u64  index of the probe in its session
+//	16  tid     u32
+//	20  pid     u32
+//	24  cpu     u32
+//	28  -       u32
+//	32  comm    [16]byte
+//	48  slots   one for each load, 16 bytes:
+//	              0  value   u64  integer, or address of the string or bytes
+//	              8  status  s64  negative errno, or what the load says
+//	    areas   room for the strings and bytes, 8-byte aligned
+//
+// All offsets are constants of a layout, so is the size: the verifier needs a
+// constant size to reserve, and a record written in place needs neither a copy
+// nor a scratch map. (A per-CPU scratch map would be wrong here: uprobe programs
+// run with migration off but preemption on, kernel/trace/bpf_trace.c
+// uprobe_prog_run, so a second task could write over the first one's scratch.)
+const (
+	offTime   = 0
+	offCookie = 8
+	offTID    = 16
+	offPID    = 20
+	offCPU    = 24
+	offComm   = 32
+	commLen   = 16 // TASK_COMM_LEN, include/linux/sched.h
+	headerLen = offComm + commLen
+
+	slotLen    = 16
+	slotStatus = 8
+)
+
+// header is the fixed part of a record.
+type header struct {
+	time     time.Duration // since boot
+	cookie   uint64
+	tid, pid uint32
+	cpu      uint32
+	comm     string
+}
+
+// parseHeader reads the fixed part of a record.
+func parseHeader(rec []byte) (header, error) {
+	if len(rec) < headerLen {
+		return header{}, fmt.Errorf("record of %d bytes is shorter than its header", len(rec))
+	}
+	order := binary.NativeEndian
+	comm := rec[offComm : offComm+commLen]
+	if i := bytes.IndexByte(comm, 0); i >= 0 {
+		comm = comm[:i]
+	}
+	return header{
+		time:   time.Duration(order.Uint64(rec[offTime:])),
+		cookie: order.Uint64(rec[offCookie:]),
+		tid:    order.Uint32(rec[offTID:]),
+		pid:    order.Uint32(rec[offPID:]),
+		cpu:    order.Uint32(rec[offCPU:]),
+		comm:   string(comm),
+	}, nil
+}
+
+// op is what a load does with its argument.
+type op uint8
+
+const (
+	opWord   op = iota // keep the value
+	opString           // follow it to NUL-terminated bytes
+	opBytes            // follow it to as many bytes as another argument says
+)
+
+// form is how the word or the bytes of a load become a Value.
+type form uint8
+
+const (
+	formInt form = iota
+	formUint
+	formBool
+	formFloat32
+	formFloat64
+	formPointer
+	formString
+	formBytes
+)
+
+// op returns the load that the form needs.
+func (f form) op() op {
+	switch f {
+	case formString:
+		return opString
+	case formBytes:
+		return opBytes
+	}
+	return opWord
+}
+
+// A field is one argument of a probe on its way from the record to a Value.
+type field struct {
+	name, typ string
+	form      form
+	slot      int   // offset of its slot in the record
+	area      int   // offset of its area, for opString and opBytes
+	err       error // why it is never loaded; then slot and area mean nothing
+}
+
+// value decodes the field. The record is as long as the layout says; max is the
+// limit on strings and bytes.
+func (f *field) value(rec []byte, max int) Value {
+	v := Value{Name: f.name, Type: f.typ}
+	if f.err != nil {
+		v.Err = f.err
+		return v
+	}
+	order := binary.NativeEndian
+	word := order.Uint64(rec[f.slot:])
+	status := int64(order.Uint64(rec[f.slot+slotStatus:]))
+	if f.form.op() != opWord {
+		return f.follow(v, rec, word, status, max)
+	}
+	if status < 0 {
+		v.Err = fmt.Errorf("read argument: %w", syscall.Errno(-status))
+		return v
+	}
+	switch f.form {
+	case formInt:
+		v.Value = int64(word)
+	case formUint:
+		v.Value = word
+	case formBool:
+		v.Value = word != 0
+	case formFloat32:
+		v.Value = float64(math.Float32frombits(uint32(word)))
+	case formFloat64:
+		v.Value = math.Float64frombits(word)
+	case formPointer:
+		v.Value = Pointer(word)
+	}
+	return v
+}
+
+// follow decodes a string or bytes: word is their address, status how many
+// bytes stand in the area, the NUL of a string included.
+func (f *field) follow(v Value, rec []byte, word uint64, status int64, max int) Value {
+	switch {
+	case word == 0 && (status <= 0):
+		return v // NULL
+	case status < 0:
+		v.Err = fmt.Errorf("read %s at %v: %w", f.typ, Pointer(word), syscall.Errno(-status))
+		return v
+	}
+	n := int(status)
+	if f.form == formString {
+		n-- // bpf_probe_read_user_str counts the NUL
+	}
+	if n < 0 || f.area+n > len(rec) {
+		v.Err = fmt.Errorf("read %s at %v: impossible length %d", f.typ, Pointer(word), n)
+		return v
+	}
+	if n > max {
+		n, v.Truncated = max, true
+	}
+	data := rec[f.area : f.area+n]
+	if f.form == formString {
+		v.Value = string(data)
+	} else {
+		v.Value = bytes.Clone(data)
+	}
+	return v
+}
+
+// areaLen returns the room that a string or bytes of up to max bytes needs: one
+// byte more, to tell a cut value from one that just fits, and one for the NUL.
+func areaLen(max int) int { return (max + 2 + 7) &^ 7 }

@@ -1,0 +1,370 @@
+package trace_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nopfire/nopfire/bpfside/trace"
+	"github.com/nopfire/nopfire/bpfside/usdt"
+	"github.com/nopfire/nopfire/internal/feature"
+	"github.com/nopfire/nopfire/internal/testutils"
+)
+
+func TestMain(m *testing.M) { testutils.Main(m) }
+
+// sdtProgram fires its probes for each line "N" N times and says so.
+const sdtProgram = `
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sdt.h>
+
+static char text[] = "gr\xc3\xbc\xc3\x9f dich";
+static char longtext[600];
+static int8_t i8 = -8; static int16_t i16 = -16; static int32_t i32 = -32; static int64_t i64 = INT64_MIN;
+static uint8_t u8 = 200; static uint16_t u16 = 60000; static uint32_t u32 = 4000000000u; static uint64_t u64 = UINT64_MAX;
+
+int main(void)
+{
+	char line[64];
+	memset(longtext, 'x', sizeof longtext - 1);
+	puts("ready");
+	fflush(stdout);
+	while (fgets(line, sizeof line, stdin)) {
+		long n = atol(line);
+		for (long i = 0; i < n; i++) {
+			DTRACE_PROBE1(seq, num, i);
+			DTRACE_PROBE4(seq, ints, i8, i16, i32, i64);
+			DTRACE_PROBE4(seq, uints, u8, u16, u32, u64);
+			DTRACE_PROBE5(seq, text, i, text, longtext, (char *)0, (char *)16);
+		}
+		DTRACE_PROBE(seq, done);
+		puts("fired");
+		fflush(stdout);
+	}
+}
+`
+
+// startSDT starts the program above.
+func startSDT(t *testing.T) *testutils.Child {
+	t.Helper()
+	child := testutils.Start(t, testutils.BuildC(t, sdtProgram))
+	if line := child.ReadLine(); line != "ready" {
+		t.Fatalf("child says %q", line)
+	}
+	return child
+}
+
+// session opens a session on probes of a process, which ends with the test.
+func session(t *testing.T, pid int, o *trace.Options, patterns ...string) *trace.Session {
+	t.Helper()
+	found, err := usdt.ProcessTargets(pid, patterns...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := trace.NewSession(found.Targets, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	if p := s.Problems(); p != nil {
+		t.Errorf("problems: %v", p)
+	}
+	return s
+}
+
+// next returns n events of the session.
+func next(t *testing.T, s *trace.Session, n int) []trace.Event {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	var events []trace.Event
+	if n == 0 {
+		return events
+	}
+	for ev, err := range s.Events(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if events = append(events, ev); len(events) == n {
+			return events
+		}
+	}
+	t.Fatalf("%d events, want %d", len(events), n)
+	return nil
+}
+
+func TestValuesOfAPlainProgram(t *testing.T) {
+	testutils.NeedBPF(t)
+	child := startSDT(t)
+	s := session(t, child.PID, &trace.Options{MaxString: 100, Strings: []string{"arg2", "arg3", "arg4", "arg5"}}, "seq:*")
+	before := time.Now()
+	child.WriteLine("1")
+	child.ReadLine()
+	events := next(t, s, 5)
+
+	type arg struct {
+		Type  string
+		Value any
+		Error bool
+		Cut   bool
+	}
+	want := []struct {
+		Probe string
+		Args  []arg
+	}{
+		{"num", []arg{{"int64", int64(0), false, false}}},
+		{"ints", []arg{
+			{"int8", int64(-8), false, false},
+			{"int16", int64(-16), false, false},
+			{"int32", int64(-32), false, false},
+			{"string", nil, true, false}, // arg4 is INT64_MIN, no address
+		}},
+		{"uints", []arg{
+			{"uint8", uint64(200), false, false},
+			{"uint16", uint64(60000), false, false},
+			{"uint32", uint64(4000000000), false, false},
+			{"string", nil, true, false},
+		}},
+		{"text", []arg{
+			{"int64", int64(0), false, false},
+			{"string", "grüß dich", false, false},
+			{"string", strings.Repeat("x", 100), false, true},
+			{"string", nil, false, false}, // NULL
+			{"string", nil, true, false},  // (char *)16
+		}},
+		{"done", nil},
+	}
+	for i, ev := range events {
+		var got []arg
+		for n, a := range ev.Args {
+			if name := "arg" + strconv.Itoa(n+1); a.Name != name {
+				t.Errorf("%s: argument %d is called %q", ev.Probe, n, a.Name)
+			}
+			got = append(got, arg{a.Type, a.Value, a.Err != nil, a.Truncated})
+		}
+		if ev.Provider != "seq" || ev.Probe != want[i].Probe {
+			t.Errorf("event %d is %s:%s, want seq:%s", i, ev.Provider, ev.Probe, want[i].Probe)
+		}
+		if diff := cmp.Diff(want[i].Args, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", ev.Probe, diff)
+		}
+		if ev.PID != child.PID || ev.TID != child.PID || ev.Comm != "prog" {
+			t.Errorf("%s: pid %d tid %d comm %q, want %d %d %q", ev.Probe, ev.PID, ev.TID, ev.Comm, child.PID, child.PID, "prog")
+		}
+		if d := ev.Time.Sub(before); d < -time.Second || d > 10*time.Second {
+			t.Errorf("%s: time %v is %v after the hit", ev.Probe, ev.Time, d)
+		}
+		if i > 0 && ev.Time.Before(events[i-1].Time) {
+			t.Errorf("%s: time goes backwards", ev.Probe)
+		}
+	}
+	if t.Failed() {
+		for _, ev := range events {
+			t.Log(ev)
+		}
+	}
+}
+
+func TestPointersAreIntegersUnlessAsked(t *testing.T) {
+	testutils.NeedBPF(t)
+	child := startSDT(t)
+	s := session(t, child.PID, nil, "seq:text")
+	child.WriteLine("1")
+	ev := next(t, s, 1)[0]
+	if _, ok := ev.Args[1].Value.(uint64); !ok || ev.Args[1].Type != "uint64" {
+		t.Errorf("arg2 is %s %v, want a uint64", ev.Args[1].Type, ev.Args[1].Value)
+	}
+}
+
+// Every hit between attach and detach is one event, in order, by each way to
+// attach.
+func TestEachHitOnce(t *testing.T) {
+	testutils.NeedBPF(t)
+	for _, method := range []string{"uprobe_multi", "perf_event"} {
+		t.Run(method, func(t *testing.T) {
+			t.Setenv(usdt.EnvMethod, method)
+			if method == "uprobe_multi" {
+				testutils.Need(t, feature.UprobeMulti)
+			}
+			const n = 5000
+			child := startSDT(t)
+			child.WriteLine("7") // before: not seen
+			child.ReadLine()
+			s := session(t, child.PID, nil, "seq:num", "seq:done")
+			child.WriteLine(strconv.Itoa(n))
+			events := next(t, s, n+1)
+			for i, ev := range events[:n] {
+				if ev.Args[0].Value != int64(i) {
+					t.Fatalf("event %d has number %v", i, ev.Args[0].Value)
+				}
+			}
+			if lost := s.Lost(); lost != 0 {
+				t.Errorf("%d lost", lost)
+			}
+		})
+	}
+}
+
+// What was gathered before a cancel comes after it, and nothing is hit later.
+func TestCancelDrains(t *testing.T) {
+	testutils.NeedBPF(t)
+	child := startSDT(t)
+	s := session(t, child.PID, nil, "seq:num")
+	child.WriteLine("1000")
+	child.ReadLine()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	n := 0
+	for _, err := range s.Events(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 1000 {
+		t.Errorf("%d events after the cancel, want 1000", n)
+	}
+	child.WriteLine("1000")
+	child.ReadLine()
+	for ev, err := range s.Events(ctx) {
+		t.Fatalf("event after the detach: %v, %v", ev, err)
+	}
+}
+
+func TestEndsWithTheProcess(t *testing.T) {
+	testutils.NeedBPF(t)
+	child := startSDT(t)
+	s := session(t, child.PID, nil, "seq:num")
+	child.WriteLine("3")
+	child.ReadLine()
+	child.CloseInput()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	n := 0
+	for _, err := range s.Events(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if ctx.Err() != nil {
+		t.Fatal("the session outlives its process")
+	}
+	if n != 3 {
+		t.Errorf("%d events, want 3", n)
+	}
+}
+
+// Events that do not fit are counted, and received + lost = fired.
+func TestLostEventsAreTold(t *testing.T) {
+	testutils.NeedBPF(t)
+	child := startSDT(t)
+	s := session(t, child.PID, &trace.Options{BufferSize: 1, MaxString: 4000, Strings: []string{"arg2"}}, "seq:text", "seq:num")
+	const n = 2000
+	child.WriteLine(strconv.Itoa(n))
+	child.ReadLine() // nobody has read so far
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	received, told := 0, uint64(0)
+	for _, err := range s.Events(ctx) {
+		var lost *trace.LostError
+		switch {
+		case errors.As(err, &lost):
+			told += lost.Count
+		case err != nil:
+			t.Fatal(err)
+		default:
+			received++
+		}
+	}
+	if received == 0 || told == 0 || received+int(told) != 2*n {
+		t.Errorf("%d received and %d lost of %d", received, told, 2*n)
+	}
+	if s.Lost() != told {
+		t.Errorf("Lost is %d, told were %d", s.Lost(), told)
+	}
+}
+
+// A loop that is left goes on where it was, and Close ends a running one, also
+// from within.
+func TestLeaveAndClose(t *testing.T) {
+	testutils.NeedBPF(t)
+	child := startSDT(t)
+	s := session(t, child.PID, nil, "seq:num")
+	child.WriteLine("4")
+	for want := range int64(4) {
+		if got := next(t, s, 1)[0].Args[0].Value; got != want {
+			t.Fatalf("event %v, want %d", got, want)
+		}
+	}
+
+	started := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		first := true
+		for range s.Events(context.Background()) {
+			if first {
+				first = false
+				close(started)
+			}
+		}
+	}()
+	child.WriteLine("1")
+	<-started
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Fatal("the loop outlives the session")
+	}
+
+	s = session(t, child.PID, nil, "seq:num")
+	child.WriteLine("1")
+	for _, err := range s.Events(context.Background()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+	}
+}
+
+func TestNewSessionRefuses(t *testing.T) {
+	target := []*usdt.Target{{}}
+	for _, tt := range []struct {
+		name    string
+		targets []*usdt.Target
+		opts    *trace.Options
+		want    string
+	}{
+		{"no targets", nil, nil, "trace: no targets"},
+		{"negative string", target, &trace.Options{MaxString: -1}, "trace: MaxString -1 is not within 0..4096"},
+		{"long string", target, &trace.Options{MaxString: 4097}, "trace: MaxString 4097 is not within 0..4096"},
+		{"huge buffer", target, &trace.Options{BufferSize: 1<<30 + 1}, fmt.Sprintf("trace: BufferSize %d is not within 0..%d", 1<<30+1, 1<<30)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s, err := trace.NewSession(tt.targets, tt.opts)
+			if err == nil || err.Error() != tt.want {
+				t.Errorf("error %v, want %s", err, tt.want)
+			}
+			if s != nil {
+				t.Error("a session beside the error")
+			}
+		})
+	}
+}
