@@ -155,10 +155,12 @@ func (l *perfLinks) Update(*ebpf.Program) error {
 // Info describes the link of the first location.
 func (l *perfLinks) Info() (*link.Info, error) { return l.Link.Info() }
 
-// closeAll closes links side by side, for each close waits until no CPU can be
-// inside the program any more: one after the other, 1,000 took 103 s.
+// closeAll closes links side by side. Each close waits until no CPU can be inside
+// the program any more, most of it under one lock of the kernel (event_mutex in
+// perf_trace_destroy, kernel/trace/trace_event_perf.c), so that company saves a
+// fifth only: 100 links took 8.1 s instead of 10.2 s on Linux 6.18.
 func closeAll(links []link.Link) error {
-	const workers = 128 // each is a thread that waits in the kernel
+	const workers = 32 // each is a thread that waits in the kernel
 	var (
 		wg   sync.WaitGroup
 		errs = make([]error, len(links))

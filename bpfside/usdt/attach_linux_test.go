@@ -323,7 +323,7 @@ func TestAttachManyLocations(t *testing.T) {
 	for _, tc := range []struct {
 		m usdt.Method
 		n int
-	}{{usdt.UprobeMulti, 2000}, {usdt.PerfEvent, 100}} {
+	}{{usdt.UprobeMulti, 2000}, {usdt.PerfEvent, 20}} {
 		t.Run(tc.m.String(), func(t *testing.T) {
 			needMethod(t, tc.m)
 			c := testutils.Start(t, testutils.BuildC(t, manyProgram(tc.n)))

@@ -214,7 +214,7 @@ func loadSegments(ef *elf.File) []segment {
 		if p.Type != elf.PT_LOAD || p.Filesz == 0 {
 			continue
 		}
-		// Sums of these three are formed below: drop what wraps around.
+		// Sums of these are formed below: drop what wraps around.
 		if p.Vaddr+p.Filesz < p.Vaddr || p.Off+p.Filesz < p.Off {
 			continue
 		}
@@ -235,8 +235,11 @@ func (img *image) offset(addr, n uint64, want func(segment) bool) (uint64, bool)
 		if s.addr > addr {
 			break
 		}
-		if want(s) && addr-s.addr < s.size && s.size-(addr-s.addr) >= n {
-			return addr - s.addr + s.off, true
+		if !want(s) || addr-s.addr >= s.size || s.size-(addr-s.addr) < n {
+			continue
+		}
+		if off := addr - s.addr + s.off; off+n <= uint64(img.size) {
+			return off, true
 		}
 	}
 	return 0, false

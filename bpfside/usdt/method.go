@@ -23,7 +23,8 @@ const (
 	// kernel has it since 6.6, and with a pid filter that works since 6.10.
 	UprobeMulti
 	// PerfEvent is one perf event and one link for each location, since
-	// 5.15.
+	// 5.15. Detaching takes some 80 ms for each location, one after the
+	// other, and the program stays loaded meanwhile.
 	PerfEvent
 )
 
