@@ -49,16 +49,16 @@ func formatOperand(m Machine, o *Operand) (string, bool) {
 	case ARM, ARMBE:
 		return formatARM(o, "#")
 	case RISCV64:
-		return formatBased(o, "", "")
+		return formatBased(o, "", "", "zero")
 	case S390X:
-		return formatBased(o, "", "%")
+		return formatBased(o, "", "%", "r0")
 	case PPC64, PPC64LE:
 		return formatPPC(o)
 	case MIPS64, MIPS64LE:
 		// A float register "f0" is "$f0", an integer register "r4" is "$4".
 		short := *o
 		short.Base = strings.TrimPrefix(o.Base, "r")
-		return formatBased(&short, "", "$")
+		return formatBased(&short, "", "$", "0")
 	}
 	return "", false
 }
@@ -137,8 +137,9 @@ func formatARM(o *Operand, hash string) (string, bool) {
 	return "", false
 }
 
-// formatBased spells the operands n, reg, n(reg) and n(reg,reg).
-func formatBased(o *Operand, constant, reg string) (string, bool) {
+// formatBased spells the operands n, reg, n(reg) and n(reg,reg), with prefixes
+// for constants and registers; zero is the register that stands for no base.
+func formatBased(o *Operand, constant, reg, zero string) (string, bool) {
 	value := strconv.FormatInt(o.Value, 10)
 	if o.Symbol != "" {
 		return "", false
@@ -149,14 +150,14 @@ func formatBased(o *Operand, constant, reg string) (string, bool) {
 	case Register:
 		return reg + o.Base, true
 	}
-	if o.Base == "" {
-		// A register that reads as zero stands for none.
-		return "", false
+	base := o.Base
+	if base == "" {
+		base = zero
 	}
 	if o.Index != "" {
-		return value + "(" + reg + o.Base + "," + reg + o.Index + ")", true
+		return value + "(" + reg + base + "," + reg + o.Index + ")", true
 	}
-	return value + "(" + reg + o.Base + ")", true
+	return value + "(" + reg + base + ")", true
 }
 
 func formatPPC(o *Operand) (string, bool) {
@@ -164,8 +165,13 @@ func formatPPC(o *Operand) (string, bool) {
 	if !strings.HasPrefix(o.Base, "f") {
 		short.Base = strings.TrimPrefix(o.Base, "r")
 	}
-	if o.Kind == Memory && o.Index != "" && o.Value == 0 {
-		return short.Base + "," + strings.TrimPrefix(o.Index, "r"), o.Symbol == ""
+	if o.Kind == Memory && o.Value == 0 && o.Symbol == "" {
+		switch {
+		case o.Index != "":
+			return short.Base + "," + strings.TrimPrefix(o.Index, "r"), true
+		case o.Base == "r0": // which d(0) does not mean
+			return "0,0", true
+		}
 	}
-	return formatBased(&short, "i", "")
+	return formatBased(&short, "i", "", "0")
 }
