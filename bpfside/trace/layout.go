@@ -149,6 +149,9 @@ func paramType(p *usdt.Param) (form, string, bool) {
 		if p.Len == 0 {
 			return formPointer, name("*byte"), true
 		}
+		if t.Go == "[]uint8" { // reflection's name for it
+			return formBytes, "[]byte", true
+		}
 		return formBytes, name("[]byte"), true
 	case usdt.Pointer:
 		return formPointer, name(pointerName(t.Elem)), true

@@ -1,0 +1,80 @@
+// Command nopfire lists and traces USDT probes, those that are defined at run
+// time included. See nopfire help.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nopfire/nopfire/internal/feature"
+)
+
+// The exit statuses, as the help text documents them.
+const (
+	exitOK         = 0
+	exitFailure    = 1
+	exitUsage      = 2
+	exitPrivileges = 3
+)
+
+func main() { os.Exit(run()) }
+
+// run is the whole command: it reads os.Args and returns the exit status.
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+}
+
+// execute runs the command line and returns the exit status.
+func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errw)
+	// Whatever goes wrong before a command has started is the command line's
+	// fault: cobra has no type for these errors.
+	started := false
+	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
+
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	var usage *usageError
+	if !started || errors.As(err, &usage) {
+		fmt.Fprintf(errw, "nopfire: %v\nRun '%s -h' for help.\n", err, cmd.CommandPath())
+		return exitUsage
+	}
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(errw, "nopfire: %s\n", strings.TrimSuffix(line, "\n"))
+	}
+	if isPermission(err) {
+		return exitPrivileges
+	}
+	return exitFailure
+}
+
+// A usageError is a mistake in the command line that a command itself found.
+type usageError struct{ msg string }
+
+func (e *usageError) Error() string { return e.msg }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}
+
+// isPermission reports whether an operation was refused for want of privilege.
+func isPermission(err error) bool {
+	var pe *feature.PermissionError
+	return errors.As(err, &pe) || errors.Is(err, os.ErrPermission)
+}

@@ -1,0 +1,31 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// newRoot returns the command with its subcommands.
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "nopfire",
+		Short: "List and trace USDT probes, also those defined at run time",
+		Long: `nopfire lists and traces USDT probes: those compiled into programs and
+libraries, and those that a process defines at run time.
+
+Results go to standard output, notes to standard error.
+
+Exit status:
+  0  all went well
+  1  a failure; the reason is on standard error
+  2  a mistake in the command line
+  3  a privilege is missing; its name is on standard error
+
+Environment:
+  NO_COLOR  if set and not empty, no colours on a terminal`,
+		Example: `  nopfire demo
+  nopfire list -p 4711
+  sudo nopfire trace -p 4711 'myapp:*'`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(newDemo(), newDemoChild(), newList(), newTrace(), newVersion())
+	return root
+}

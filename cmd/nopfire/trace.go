@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nopfire/nopfire/bpfside/trace"
+	"github.com/nopfire/nopfire/bpfside/usdt"
+)
+
+// traceFlags are the flags of trace.
+type traceFlags struct {
+	pid      int
+	count    int
+	duration time.Duration
+	json     bool
+	opts     trace.Options
+}
+
+// newTrace returns the command that traces probes.
+func newTrace() *cobra.Command {
+	var f traceFlags
+	cmd := &cobra.Command{
+		Use:   "trace -p PID PROVIDER:PROBE...",
+		Short: "Print the hits of probes with their arguments",
+		Long: `Print the hits of probes with their arguments, one line each.
+
+The probes are those of everything that the process has mapped. PROVIDER:PROBE
+selects them; * and ? are wildcards, an empty part is *.
+
+Tracing ends after --count events, after --duration, on an interrupt, or with
+the process; what was gathered by then is printed. Events that were lost
+because they came too fast are counted on standard error.
+
+An argument that cannot be read shows the reason in its place. Without metadata
+arguments are integers: --string says which of them are addresses of strings.
+The JSON is described in docs/json.md.
+
+Tracing needs the capabilities CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN).`,
+		Example: `  sudo nopfire trace -p 4711 'myapp:request'
+  sudo nopfire trace -p 4711 'myapp:*' --count 10 --json
+  sudo nopfire trace -p $(pidof postgres | cut -d' ' -f1) postgresql:query__start --string arg1`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, patterns []string) error {
+			switch {
+			case f.pid <= 0:
+				return usagef("-p %d: not a process id", f.pid)
+			case f.count < 0:
+				return usagef("--count %d is negative", f.count)
+			case f.duration < 0:
+				return usagef("--duration %s is negative", f.duration)
+			case f.opts.MaxString < 1 || f.opts.MaxString > trace.LimitMaxString:
+				return usagef("--max-string %d is not within 1..%d", f.opts.MaxString, trace.LimitMaxString)
+			}
+			for _, p := range patterns {
+				if _, err := usdt.ParsePattern(p); err != nil {
+					return usagef("%v", err)
+				}
+			}
+			return runTrace(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), &f, patterns)
+		},
+	}
+	cmd.Flags().IntVarP(&f.pid, "pid", "p", 0, "trace process `PID`")
+	cmd.MarkFlagRequired("pid")
+	cmd.Flags().IntVarP(&f.count, "count", "n", 0, "end after `N` events")
+	cmd.Flags().DurationVarP(&f.duration, "duration", "d", 0, "end after this time, such as 10s")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object an event")
+	cmd.Flags().IntVar(&f.opts.MaxString, "max-string", trace.DefaultMaxString, "keep up to `BYTES` of a string")
+	cmd.Flags().StringSliceVar(&f.opts.Strings, "string", nil, "read argument `NAME` (or argN) as a string; may be repeated")
+	return cmd
+}
+
+// runTrace traces until something ends it.
+func runTrace(ctx context.Context, out, errw io.Writer, f *traceFlags, patterns []string) error {
+	found, err := usdt.ProcessTargets(f.pid, patterns...)
+	if err != nil {
+		note(errw, found.Problems...)
+		return err
+	}
+	s, err := trace.NewSession(found.Targets, &f.opts)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	note(errw, s.Problems()...)
+	if f.duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.duration)
+		defer cancel()
+	}
+	if isTerminal(errw) {
+		fmt.Fprintf(errw, "nopfire: tracing %s in process %d; Ctrl-C ends\n", probeCount(found.Targets), f.pid)
+	}
+	return printEvents(ctx, s, out, errw, f, found.Targets)
+}
+
+// printEvents prints the events of the session until it ends.
+func printEvents(ctx context.Context, s *trace.Session, out, errw io.Writer, f *traceFlags, targets []*usdt.Target) error {
+	w := newLineWriter(out)
+	var print func(*trace.Event) error
+	if f.json {
+		var line []byte
+		print = func(ev *trace.Event) error {
+			line = append(appendEvent(line[:0], ev), '\n')
+			_, err := w.Write(line)
+			return err
+		}
+	} else {
+		cols := newEventColumns(paletteFor(out), probeNames(targets))
+		if _, err := io.WriteString(w, cols.header()); err != nil {
+			return err
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		print = func(ev *trace.Event) error {
+			_, err := io.WriteString(w, cols.line(ev))
+			return err
+		}
+	}
+
+	n := 0
+	for ev, err := range s.Events(ctx) {
+		var lost *trace.LostError
+		if errors.As(err, &lost) {
+			fmt.Fprintf(errw, "nopfire: %v\n", lost)
+			continue
+		}
+		if err != nil {
+			return errors.Join(w.Flush(), err)
+		}
+		if err := print(&ev); err != nil {
+			return err
+		}
+		if n++; n == f.count {
+			break
+		}
+	}
+	return w.Flush()
+}
+
+// probeNames returns the names of the probes.
+func probeNames(targets []*usdt.Target) []string {
+	names := make([]string, len(targets))
+	for i, t := range targets {
+		names[i] = t.String()
+	}
+	return names
+}
+
+// probeCount returns the names of a few probes, or how many they are.
+func probeCount(targets []*usdt.Target) string {
+	names := probeNames(targets)
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) > 3 {
+		return fmt.Sprintf("%d probes", len(names))
+	}
+	return printable(strings.Join(names, ", "))
+}
