@@ -67,8 +67,6 @@ func (p *panicky) Error() string { return p.msg }
 
 // Every type arrives as documented: the kernel samples the registers.
 func TestTypedValuesInRegisters(t *testing.T) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	target := &point{3, 4}
 	long := strings.Repeat("0123456789", 1000)
 
@@ -154,8 +152,16 @@ func TestTypedValuesInRegisters(t *testing.T) {
 	load(t, p)
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
 			u := attachUprobe(t, probes[i], false, true)
+			if !probes[i].enabled() {
+				t.Error("not enabled after the attach")
+			}
 			fires[i]()
+			if !probes[i].enabled() {
+				t.Error("not enabled after the fire")
+			}
 			checkHits(t, u, tt.want)
 		})
 	}
@@ -192,8 +198,6 @@ func checkHits(t *testing.T, u *uprobe, want []any) {
 }
 
 func TestDynamicValuesInRegisters(t *testing.T) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	target := &point{3, 4}
 	addr := uint64(uintptr(unsafe.Pointer(target)))
 	type durations []byte
@@ -228,6 +232,8 @@ func TestDynamicValuesInRegisters(t *testing.T) {
 				t.Fatal(err)
 			}
 			load(t, p)
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
 			u := attachUprobe(t, &h.probe, false, true)
 			if err := h.Fire(tt.fire...); err != nil {
 				t.Fatal(err)

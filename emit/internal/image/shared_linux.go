@@ -35,13 +35,7 @@ func SharedName(provider string, obj *elfgen.Object) string {
 // there is none.
 func openShared(obj *elfgen.Object, o Options) (*mapping, error) {
 	path := filepath.Join(o.Dir, SharedName(o.Provider, obj))
-	fd, err := sys.Open(path, syscall.O_RDONLY, 0)
-	if errors.Is(err, syscall.ENOENT) {
-		if err := publish(path, obj.Image); err != nil && !errors.Is(err, syscall.EEXIST) {
-			return nil, err
-		}
-		fd, err = sys.Open(path, syscall.O_RDONLY, 0)
-	}
+	fd, err := openOrPublish(path, obj.Image)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -70,6 +64,21 @@ func openShared(obj *elfgen.Object, o Options) (*mapping, error) {
 	m.mu = &registry
 	m.unregister = func() { delete(registry.m, f.id) }
 	return m, nil
+}
+
+// openOrPublish opens the file path, and makes it if there is none. Somebody
+// may make it, or remove it, at the same time.
+func openOrPublish(path string, content []byte) (fd int, err error) {
+	for range 100 {
+		fd, err = sys.Open(path, syscall.O_RDONLY, 0)
+		if !errors.Is(err, syscall.ENOENT) {
+			return fd, err
+		}
+		if err := publish(path, content); err != nil && !errors.Is(err, syscall.EEXIST) {
+			return -1, err
+		}
+	}
+	return -1, err
 }
 
 // verify decides whether to execute a file that another process may have
@@ -138,7 +147,7 @@ func publishExcl(path string, content []byte, mode uint32) error {
 	temp := fmt.Sprintf("%s.%016x", path, rand.Uint64())
 	fd, err := sys.Open(temp, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_EXCL, mode)
 	if err != nil {
-		return fmt.Errorf("create %s: %w", path, err)
+		return fmt.Errorf("create: %w", err)
 	}
 	defer syscall.Unlink(temp)
 	defer syscall.Close(fd)
@@ -149,7 +158,7 @@ func publishExcl(path string, content []byte, mode uint32) error {
 		err = syscall.Link(temp, path)
 	}
 	if err != nil {
-		return fmt.Errorf("create %s: %w", path, err)
+		return fmt.Errorf("create: %w", err)
 	}
 	return nil
 }
