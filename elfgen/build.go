@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/nopfire/nopfire/elfgen/internal/elfimage"
 	"github.com/nopfire/nopfire/elfgen/internal/site"
@@ -84,6 +83,7 @@ type builder struct {
 
 	// What plan finds out: everything that needs no addresses.
 	probes    []probePlan
+	args      string // the argument strings of all probes
 	notesSize int
 	symbols   *elfimage.Symbols
 	soname    int
@@ -99,8 +99,8 @@ type builder struct {
 
 // probePlan is what is known of a probe before the layout.
 type probePlan struct {
-	symbol, args string
-	semaphore    int // index + 1, 0 for none
+	argsFrom, argsTo int // in args
+	semaphore        int // index + 1, 0 for none
 }
 
 // plan names the symbols, spells the arguments and translates the types.
@@ -119,37 +119,41 @@ func (b *builder) plan() {
 	b.symbols = elfimage.NewSymbols(b.target, n, names+len(b.spec.Name)+len(sonameSuffix)+1)
 	b.soname = b.symbols.AddString(identifier(b.spec.Name) + sonameSuffix)
 
-	// All symbols and argument strings are cut from one string each.
-	var symbols, args strings.Builder
-	symbols.Grow(names)
-	args.Grow(n * 16)
-	var scratch []byte
+	args := make([]byte, 0, n*16)
+	var symbol []byte
 	for i := range b.spec.Probes {
-		p := &b.spec.Probes[i]
+		p, plan := &b.spec.Probes[i], &b.probes[i]
 
-		scratch = appendSymbol(scratch[:0], b.spec.Name, p.Name)
-		at := symbols.Len()
-		symbols.Write(scratch)
-		symbol := symbols.String()[at:]
-		b.symbols.Add(scratch, elfimage.Symbol{
+		symbol = appendSymbol(symbol[:0], b.spec.Name, p.Name)
+		b.symbols.Add(symbol, elfimage.Symbol{
 			Section: b.text, Off: i*site.Stride + b.code.Entry, Size: b.code.End - b.code.Entry,
 		})
+		b.types.probe(b.spec.Name, p, symbol)
 
-		scratch = b.appendArgs(scratch[:0], p)
-		at = args.Len()
-		args.Write(scratch)
-
-		b.probes[i] = probePlan{symbol: symbol, args: args.String()[at:]}
+		plan.argsFrom = len(args)
+		args = b.appendArgs(args, p)
+		plan.argsTo = len(args)
 		if p.Semaphore {
 			b.sems++
-			b.probes[i].semaphore = b.sems
+			plan.semaphore = b.sems
 		}
-		b.notesSize += stapsdt.NoteSize(b.machine, &stapsdt.Note{
-			Provider: b.spec.Name, Name: p.Name, Args: b.probes[i].args,
-		})
-		b.types.probe(b.spec.Name, p, symbol)
+	}
+	b.args = string(args)
+	for i := range b.probes {
+		note := b.note(i)
+		b.notesSize += stapsdt.NoteSize(b.machine, &note)
 	}
 	b.symbols.Sort()
+}
+
+// note returns the note of probe i, but for its addresses.
+func (b *builder) note(i int) stapsdt.Note {
+	p := &b.probes[i]
+	return stapsdt.Note{
+		Provider: b.spec.Name,
+		Name:     b.spec.Probes[i].Name,
+		Args:     b.args[p.argsFrom:p.argsTo],
+	}
 }
 
 // sonameSuffix ends the SONAME of an object.
@@ -282,16 +286,11 @@ func (b *builder) write() error {
 	text, notes := im.Bytes(b.text), im.Bytes(b.notes)[:0]
 	pristine := b.code.Pristine(b.target.Order)
 	for i := range b.probes {
-		p := &b.probes[i]
 		start := i * site.Stride
 		copy(text[start:], b.code.Bytes)
-		note := stapsdt.Note{
-			Provider: b.spec.Name,
-			Name:     b.spec.Probes[i].Name,
-			Location: b.text.Address(start + b.code.Location),
-			Base:     b.base.Addr,
-			Args:     p.args,
-		}
+		note := b.note(i)
+		note.Location = b.text.Address(start + b.code.Location)
+		note.Base = b.base.Addr
 		s := &obj.Sites[i]
 		*s = Site{
 			Entry:    b.text.Off + start + b.code.Entry,
@@ -299,8 +298,8 @@ func (b *builder) write() error {
 			Word:     b.text.Off + start + b.code.Word,
 			Pristine: pristine,
 		}
-		if p.semaphore > 0 {
-			off := (p.semaphore - 1) * semaphoreSize
+		if n := b.probes[i].semaphore; n > 0 {
+			off := (n - 1) * semaphoreSize
 			s.Semaphore = b.probesSec.Off + off
 			note.Semaphore = b.probesSec.Address(off)
 		}

@@ -48,7 +48,7 @@ func newTypeWriter(m stapsdt.Machine, probes, nameBytes int) *typeWriter {
 }
 
 // probe writes the function of a probe: its parameters are the arguments.
-func (w *typeWriter) probe(provider string, p *ProbeSpec, symbol string) {
+func (w *typeWriter) probe(provider string, p *ProbeSpec, symbol []byte) {
 	w.params, w.tags = w.params[:0], w.tags[:0]
 	for i := range p.Args {
 		w.param(p.Args, i)
@@ -94,7 +94,7 @@ func (w *typeWriter) argument(t *Type) btf.ID {
 func (w *typeWriter) char() btf.ID { return w.b.Int("char", 1, btf.Char) }
 
 // scalarNames are the names of C's stdint.h by the logarithm of the size.
-var scalarNames = map[Kind][4]string{
+var scalarNames = [...][4]string{
 	Int:   {"int8_t", "int16_t", "int32_t", "int64_t"},
 	Uint:  {"uint8_t", "uint16_t", "uint32_t", "uint64_t"},
 	Float: {"", "", "float", "double"},

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -88,28 +89,27 @@ func AppendNote(dst []byte, m Machine, n *Note) ([]byte, error) {
 		}
 	}
 
-	size := descSize(m, n)
-	var head [noteHeader + len(Owner) + 1 + 3*8]byte
-	order.PutUint32(head[0:], uint32(len(Owner)+1))
-	order.PutUint32(head[4:], uint32(size))
-	order.PutUint32(head[8:], NoteType)
-	copy(head[noteHeader:], Owner)
-	at := noteHeader + len(Owner) + 1
+	at := len(dst)
+	dst = slices.Grow(dst, NoteSize(m, n))[:at+NoteSize(m, n)]
+	b := dst[at:]
+	order.PutUint32(b[0:], uint32(len(Owner)+1))
+	order.PutUint32(b[4:], uint32(descSize(m, n)))
+	order.PutUint32(b[8:], NoteType)
+	b = b[noteHeader+copy(b[noteHeader:], Owner+"\x00"):]
 	for _, a := range addrs {
 		if word == 8 {
-			order.PutUint64(head[at:], a)
+			order.PutUint64(b, a)
 		} else {
-			order.PutUint32(head[at:], uint32(a))
+			order.PutUint32(b, uint32(a))
 		}
-		at += word
+		b = b[word:]
 	}
-	dst = append(dst, head[:at]...)
-	dst = append(append(dst, n.Provider...), 0)
-	dst = append(append(dst, n.Name...), 0)
-	dst = append(append(dst, n.Args...), 0)
-	for ; size%noteAlign != 0; size++ {
-		dst = append(dst, 0)
+	for _, s := range [...]string{n.Provider, n.Name, n.Args} {
+		b = b[copy(b, s):]
+		b[0] = 0
+		b = b[1:]
 	}
+	clear(b) // the padding
 	return dst, nil
 }
 

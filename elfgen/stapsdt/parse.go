@@ -259,11 +259,12 @@ func parseSum(s string) (value int64, symbol string, base SymbolBase, msg string
 }
 
 // isSymbolByte tells whether c may stand at place i of a symbol name, in
-// the assembler's unquoted spelling (GNU as manual, "Symbol Names").
+// the assembler's unquoted spelling (GNU as manual, "Symbol Names"). A dollar in
+// front would be the mark of a constant.
 func isSymbolByte(c byte, i int) bool {
 	switch {
-	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', c == '_', c == '.', c == '$', c >= 0x80:
+	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', c == '_', c == '.', c >= 0x80:
 		return true
 	}
-	return i > 0 && '0' <= c && c <= '9'
+	return i > 0 && ('0' <= c && c <= '9' || c == '$')
 }

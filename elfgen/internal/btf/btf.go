@@ -6,7 +6,10 @@
 // include/uapi/linux/btf.h, in the byte order of the target.
 package btf
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // An ID names a type; 0 is void.
 type ID uint32
@@ -94,9 +97,9 @@ func NewBuilder(order binary.ByteOrder, types, strings int) *Builder {
 		types:   make([]byte, 0, types),
 		strings: make([]byte, 1, strings+1),
 		next:    1,
-		names:   make(map[string]uint32, 16),
-		seen:    make(map[key]ID, 16),
-		protos:  make(map[string]ID, 8),
+		names:   make(map[string]uint32),
+		seen:    make(map[key]ID),
+		protos:  make(map[string]ID),
 	}
 }
 
@@ -108,26 +111,25 @@ func (b *Builder) name(s string) uint32 {
 	if off, ok := b.names[s]; ok {
 		return off
 	}
-	off := b.newName(s)
+	off := uint32(len(b.strings))
+	b.strings = append(append(b.strings, s...), 0)
 	b.names[s] = off
 	return off
 }
 
-// newName adds a string that is known to be new.
-func (b *Builder) newName(s string) uint32 {
-	off := uint32(len(b.strings))
-	b.strings = append(append(b.strings, s...), 0)
-	return off
-}
-
-// record appends the three words that every type starts with, and counts it.
-func (b *Builder) record(name, kind, vlen, sizeOrType uint32) ID {
-	b.types = b.order.AppendUint32(b.types, name)
-	b.types = b.order.AppendUint32(b.types, kind<<24|vlen)
-	b.types = b.order.AppendUint32(b.types, sizeOrType)
+// record appends a type: the three words that every type starts with, and more
+// words that the caller fills in.
+func (b *Builder) record(name, kind, vlen, sizeOrType uint32, more int) (ID, []byte) {
+	at := len(b.types)
+	size := 12 + 4*more
+	b.types = slices.Grow(b.types, size)[:at+size]
+	r := b.types[at:]
+	b.order.PutUint32(r[0:], name)
+	b.order.PutUint32(r[4:], kind<<24|vlen)
+	b.order.PutUint32(r[8:], sizeOrType)
 	id := b.next
 	b.next++
-	return id
+	return id, r[12:]
 }
 
 // scalar returns the type that k describes, writing it when it is new.
@@ -136,19 +138,20 @@ func (b *Builder) scalar(k key) ID {
 		return id
 	}
 	var id ID
+	var more []byte
 	switch k.kind {
 	case kindInt:
-		id = b.record(k.name, kindInt, 0, k.size)
-		b.types = b.order.AppendUint32(b.types, k.info)
+		id, more = b.record(k.name, kindInt, 0, k.size, 1)
+		b.order.PutUint32(more, k.info)
 	case kindFloat:
-		id = b.record(k.name, kindFloat, 0, k.size)
+		id, _ = b.record(k.name, kindFloat, 0, k.size, 0)
 	case kindArray:
-		id = b.record(0, kindArray, 0, 0)
-		b.types = b.order.AppendUint32(b.types, uint32(k.elem))
-		b.types = b.order.AppendUint32(b.types, k.info)
-		b.types = b.order.AppendUint32(b.types, k.size)
+		id, more = b.record(0, kindArray, 0, 0, 3)
+		b.order.PutUint32(more[0:], uint32(k.elem))
+		b.order.PutUint32(more[4:], k.info)
+		b.order.PutUint32(more[8:], k.size)
 	default: // kindPtr, kindConst
-		id = b.record(0, k.kind, 0, uint32(k.elem))
+		id, _ = b.record(0, k.kind, 0, uint32(k.elem), 0)
 	}
 	b.seen[k] = id
 	return id
@@ -189,10 +192,8 @@ type Struct struct {
 // Struct starts a struct of size bytes with n members, which Members must
 // give.
 func (b *Builder) Struct(name string, size, n int) Struct {
-	id := b.record(b.name(name), kindStruct, uint32(n), uint32(size))
-	at := len(b.types)
-	b.types = append(b.types, make([]byte, 12*n)...)
-	return Struct{ID: id, at: at, n: n}
+	id, _ := b.record(b.name(name), kindStruct, uint32(n), uint32(size), 3*n)
+	return Struct{ID: id, at: len(b.types) - 12*n, n: n}
 }
 
 // Members gives the members of a struct.
@@ -210,10 +211,13 @@ func (b *Builder) Members(s Struct, members []Member) {
 }
 
 // Func adds a global function without result. Its name must be new.
-func (b *Builder) Func(name string, params []Member) ID {
+func (b *Builder) Func(name []byte, params []Member) ID {
 	const linkageGlobal = 1
 	proto := b.funcProto(params)
-	return b.record(b.newName(name), kindFunc, linkageGlobal, uint32(proto))
+	off := uint32(len(b.strings))
+	b.strings = append(append(b.strings, name...), 0)
+	id, _ := b.record(off, kindFunc, linkageGlobal, uint32(proto), 0)
+	return id
 }
 
 func (b *Builder) funcProto(params []Member) ID {
@@ -226,8 +230,8 @@ func (b *Builder) funcProto(params []Member) ID {
 	if id, ok := b.protos[string(p)]; ok {
 		return id
 	}
-	id := b.record(0, kindFuncProto, uint32(len(params)), uint32(Void))
-	b.types = append(b.types, p...)
+	id, more := b.record(0, kindFuncProto, uint32(len(params)), uint32(Void), 2*len(params))
+	copy(more, p)
 	b.protos[string(p)] = id
 	return id
 }
@@ -250,8 +254,8 @@ func (b *Builder) TagShared(target ID, component int, s string) {
 }
 
 func (b *Builder) tag(target ID, component int, name uint32) {
-	b.record(name, kindDeclTag, 0, uint32(target))
-	b.types = b.order.AppendUint32(b.types, uint32(int32(component)))
+	_, more := b.record(name, kindDeclTag, 0, uint32(target), 1)
+	b.order.PutUint32(more, uint32(int32(component)))
 }
 
 // Size returns the number of bytes that Put writes.

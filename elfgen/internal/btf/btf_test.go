@@ -63,7 +63,7 @@ func TestTypes(t *testing.T) {
 			if second := row.make(b); second != first || b.Size() != size {
 				t.Errorf("%s: asked for twice, made twice", row.want)
 			}
-			b.Func("f", []Member{{Name: "x", Type: first}})
+			b.Func([]byte("f"), []Member{{Name: "x", Type: first}})
 			var f *btf.Func
 			if err := load(t, b).TypeByName("f", &f); err != nil {
 				t.Fatal(err)
@@ -101,14 +101,14 @@ func TestRecursiveStruct(t *testing.T) {
 func TestFunctionsShareProtos(t *testing.T) {
 	b := NewBuilder(binary.LittleEndian, 0, 0)
 	i := b.Int("int32_t", 4, Signed)
-	one := b.Func("one", []Member{{Name: "x", Type: i}})
+	one := b.Func([]byte("one"), []Member{{Name: "x", Type: i}})
 	size := b.Size()
-	two := b.Func("two", []Member{{Name: "x", Type: i}})
+	two := b.Func([]byte("two"), []Member{{Name: "x", Type: i}})
 	if grown := b.Size() - size; grown != 12+len("two\x00") {
 		t.Errorf("second function took %d bytes", grown)
 	}
-	b.Func("three", []Member{{Name: "y", Type: i}})
-	b.Func("none", nil)
+	b.Func([]byte("three"), []Member{{Name: "y", Type: i}})
+	b.Func([]byte("none"), nil)
 	b.Tag(one, -1, "name=", "one")
 	b.Tag(two, 0, "param")
 	spec := load(t, b)

@@ -1,6 +1,9 @@
 package elfimage
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // SymSize is the size of an entry of a symbol table.
 const SymSize = 24
@@ -20,7 +23,10 @@ type Symbols struct {
 	word int
 
 	strings []byte
-	syms    []entry
+	// sections are those of the symbols: few, whereas the entries are many
+	// and hold no pointers that a garbage collector would follow.
+	sections []*Section
+	syms     []entry
 	// byBucket lists the symbols in table order: DT_GNU_HASH needs those of
 	// a bucket next to each other.
 	byBucket []int32
@@ -28,10 +34,10 @@ type Symbols struct {
 }
 
 type entry struct {
-	name uint32 // offset in strings
-	sysv uint32
-	gnu  uint32
-	Symbol
+	name      uint32 // offset in strings
+	sysv, gnu uint32 // hashes
+	section   int32  // index in sections
+	off, size int
 }
 
 // elfMachineS390 is EM_S390.
@@ -61,9 +67,16 @@ func (t *Symbols) AddString(s string) int {
 
 // Add adds a symbol. Names must be distinct and without NUL.
 func (t *Symbols) Add(name []byte, sym Symbol) {
-	off := len(t.strings)
+	section := slices.Index(t.sections, sym.Section)
+	if section < 0 {
+		section = len(t.sections)
+		t.sections = append(t.sections, sym.Section)
+	}
+	t.syms = append(t.syms, entry{
+		name: uint32(len(t.strings)), sysv: sysvHash(name), gnu: gnuHash(name),
+		section: int32(section), off: sym.Off, size: sym.Size,
+	})
 	t.strings = append(append(t.strings, name...), 0)
-	t.syms = append(t.syms, entry{uint32(off), sysvHash(name), gnuHash(name), sym})
 }
 
 // Sort brings the symbols into the order of the table. It is called once,
@@ -123,9 +136,10 @@ func (t *Symbols) WriteTable(b []byte) {
 		e := &t.syms[i]
 		t.order.PutUint32(b[0:], e.name)
 		b[4] = globalFunc
-		t.order.PutUint16(b[6:], uint16(e.Section.Index))
-		t.order.PutUint64(b[8:], e.Section.Address(e.Off))
-		t.order.PutUint64(b[16:], uint64(e.Size))
+		section := t.sections[e.section]
+		t.order.PutUint16(b[6:], uint16(section.Index))
+		t.order.PutUint64(b[8:], section.Address(e.off))
+		t.order.PutUint64(b[16:], uint64(e.size))
 	}
 }
 
