@@ -36,37 +36,14 @@ func openNamed(obj *elfgen.Object, o Options) (*mapping, error) {
 	return nil, fmt.Errorf("create in %s: every name is taken", o.Dir)
 }
 
-// createLocked makes the file path, which must not exist.
+// createLocked makes the file path, which must not exist. Between open and lock
+// another process may take the file for a leftover and remove it: then it has
+// no name, and the answer is EEXIST, try another.
+//
+// An O_TMPFILE that is linked when it is whole would have no such moment, but
+// its mappings keep the name "/dir/#inode (deleted)" in /proc/PID/maps, and
+// tracers that go by that name find nothing.
 func createLocked(path string, content []byte) (*file, error) {
-	fd, err := sys.OpenTmpfile(filepath.Dir(path), 0o644)
-	if err != nil {
-		return createLockedExcl(path, content)
-	}
-	f := &file{fd: fd}
-	if err = sys.TryLock(fd); err == nil {
-		err = sys.WriteAll(fd, content)
-	}
-	if err == nil {
-		err = sys.Link(fd, path)
-	}
-	if err == nil {
-		err = f.adopt(path)
-	}
-	if err != nil {
-		f.close()
-		if errors.Is(err, syscall.EEXIST) {
-			return nil, err
-		}
-		// No /proc, or a filesystem that cannot name such a file.
-		return createLockedExcl(path, content)
-	}
-	return f, nil
-}
-
-// createLockedExcl does the same where unnamed files cannot be had. Between
-// open and lock another process may take the file for a leftover and remove
-// it: then it has no name, and the answer is EEXIST, try another.
-func createLockedExcl(path string, content []byte) (*file, error) {
 	fd, err := sys.Open(path, syscall.O_RDWR|syscall.O_CREAT|syscall.O_EXCL, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, err)
