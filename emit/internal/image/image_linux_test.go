@@ -335,17 +335,18 @@ func TestSharedRace(t *testing.T) {
 	}
 }
 
-// Ways for filesystems without unnamed files.
+// A named file is there and locked at once; the shared one has a way for
+// filesystems without unnamed files.
 func TestExclusiveCreation(t *testing.T) {
 	dir := t.TempDir()
 	content := []byte("content")
 	path := filepath.Join(dir, "p-1-0123456789abcdef.nopfire.so")
-	f, err := createLockedExcl(path, content)
+	f, err := createLocked(path, content)
 	must(t, err)
 	if b, err := os.ReadFile(path); err != nil || !bytes.Equal(b, content) {
 		t.Errorf("file holds %q, %v", b, err)
 	}
-	if _, err := createLockedExcl(path, content); !errors.Is(err, syscall.EEXIST) {
+	if _, err := createLocked(path, content); !errors.Is(err, syscall.EEXIST) {
 		t.Errorf("second creation: %v, want EEXIST", err)
 	}
 	sweep(dir)
