@@ -190,7 +190,11 @@ func explain(err error, prog *ebpf.Program, t *Target, places []place, m Method,
 	case errors.Is(err, enotsupp):
 		return fmt.Errorf("the kernel refuses to probe the instruction at a location (a prefix, or the middle of an instruction?): %w", err)
 	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
-		return feature.Explain("attach", err, feature.TracingCaps...)
+		caps := feature.TracingCaps
+		if m == PerfEvent {
+			caps = feature.PerfUprobeCaps
+		}
+		return feature.Explain("attach", err, caps...)
 	}
 	if loadErr := fits(prog, m); loadErr != nil {
 		return loadErr

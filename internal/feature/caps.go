@@ -83,6 +83,10 @@ func parseCapEff(status []byte) CapSet {
 // 5.8. CAP_SYS_ADMIN stands in for both.
 var TracingCaps = []Capability{CapBPF, CapPerfmon}
 
+// PerfUprobeCaps is what a uprobe as a perf event asks for: Linux 6.18 refuses
+// it to CAP_PERFMON.
+var PerfUprobeCaps = []Capability{CapBPF, CapSysAdmin}
+
 // Missing returns which of the wanted capabilities are not in the set.
 // CAP_SYS_ADMIN includes CAP_BPF, CAP_PERFMON and CAP_CHECKPOINT_RESTORE
 // (bpf_capable, perfmon_capable and checkpoint_restore_ns_capable in

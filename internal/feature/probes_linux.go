@@ -174,5 +174,5 @@ func probePerfUprobe() error {
 	case errors.Is(err, ebpf.ErrNotSupported), errors.Is(err, syscall.EOPNOTSUPP):
 		return fmt.Errorf("%w: %w", ErrNotSupported, err)
 	}
-	return Explain("attach a uprobe perf event", err, TracingCaps...)
+	return Explain("attach a uprobe perf event", err, PerfUprobeCaps...)
 }
