@@ -15,32 +15,7 @@ import (
 
 	"github.com/nopfire/nopfire/elfgen"
 	"github.com/nopfire/nopfire/emit/internal/call"
-	"github.com/nopfire/nopfire/internal/testutils"
 )
-
-func TestMain(m *testing.M) { testutils.Main(m) }
-
-// newProvider makes a provider that is closed at the end of the test.
-func newProvider(t testing.TB, name string, o *Options) *Provider {
-	t.Helper()
-	p, err := NewProvider(name, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
-}
-
-func load(t testing.TB, p *Provider) {
-	t.Helper()
-	if err := p.Load(); err != nil {
-		t.Fatal(err)
-	}
-}
 
 type point struct{ x, y int32 }
 
