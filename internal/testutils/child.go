@@ -125,14 +125,16 @@ func (c *Child) WriteLine(line string) {
 // test if none comes within ten seconds or the output ends.
 func (c *Child) ReadLine() string {
 	c.t.Helper()
-	line, err := c.readLine(10 * time.Second)
+	line, err := c.TryReadLine(10 * time.Second)
 	if err != nil {
 		c.t.Fatalf("read from child: %v\n%s", err, c.stderr)
 	}
 	return line
 }
 
-func (c *Child) readLine(timeout time.Duration) (string, error) {
+// TryReadLine is ReadLine with a timeout of its own and an error instead of a
+// failed test.
+func (c *Child) TryReadLine(timeout time.Duration) (string, error) {
 	select {
 	case line, ok := <-c.lines:
 		if !ok {

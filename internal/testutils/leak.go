@@ -98,9 +98,10 @@ func leakedFDs(before map[int]string) []string {
 // descriptors open. Use it as
 //
 //	func TestMain(m *testing.M) { testutils.Main(m) }
-func Main(m *testing.M) { os.Exit(run(m)) }
+func Main(m *testing.M) { os.Exit(Run(m)) }
 
-func run(m *testing.M) int {
+// Run is Main for a TestMain that has to clean up: it returns the exit status.
+func Run(m *testing.M) int {
 	if !flag.Parsed() {
 		flag.Parse()
 	}

@@ -7,7 +7,7 @@
 //	extend     define probe extraK, K from 1, and load → extended K
 //	enabled    which probes are traced                 → enabled NAME…
 //	close      close the provider                      → closed
-//	info       where the probes are                    → info BACKING FORM PATH
+//	info       where the probes are                    → info PATH FORM BACKING
 //
 // It ends at the end of its input.
 package main
@@ -159,7 +159,7 @@ func run(name, backing, dir, form string, semaphore bool) error {
 			fmt.Println("enabled", strings.Join(h.enabled(), " "))
 		case "info":
 			info := p.Backing()
-			fmt.Println("info", info.Backing, info.NopForm, info.Path)
+			fmt.Println("info", info.Path, info.NopForm, info.Backing)
 			if info.Reason != nil {
 				fmt.Fprintln(os.Stderr, "emitter:", info.Reason)
 			}
