@@ -53,7 +53,12 @@ func (h *Probe1[A1]) Fire(a1 A1) {
 
 // FireFunc calls f and shows its results, if somebody traces the probe.
 func (h *Probe1[A1]) FireFunc(f func() A1) {
-	h.probe.fast(func(s *site) { fireFunc1(s, f) })
+	h.probe.fast(func(s *site) {
+		if s.traced() {
+			a1 := f()
+			fire1(s, a1)
+		}
+	})
 }
 
 // Remove makes the handle inert for good. The note that tracers find vanishes
@@ -64,14 +69,6 @@ func (h *Probe1[A1]) Remove() { h.probe.remove() }
 func fire1[A1 any](s *site, a1 A1) {
 	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1))}
 	s.fire(args[:])
-}
-
-//go:noinline
-func fireFunc1[A1 any](s *site, f func() A1) {
-	if s.traced() {
-		a1 := f()
-		fire1(s, a1)
-	}
 }
 
 // Probe2 is the handle of a probe with 2 arguments. The zero value is inert.
@@ -95,7 +92,12 @@ func (h *Probe2[A1, A2]) Fire(a1 A1, a2 A2) {
 
 // FireFunc calls f and shows its results, if somebody traces the probe.
 func (h *Probe2[A1, A2]) FireFunc(f func() (A1, A2)) {
-	h.probe.fast(func(s *site) { fireFunc2(s, f) })
+	h.probe.fast(func(s *site) {
+		if s.traced() {
+			a1, a2 := f()
+			fire2(s, a1, a2)
+		}
+	})
 }
 
 // Remove makes the handle inert for good. The note that tracers find vanishes
@@ -106,14 +108,6 @@ func (h *Probe2[A1, A2]) Remove() { h.probe.remove() }
 func fire2[A1, A2 any](s *site, a1 A1, a2 A2) {
 	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2))}
 	s.fire(args[:])
-}
-
-//go:noinline
-func fireFunc2[A1, A2 any](s *site, f func() (A1, A2)) {
-	if s.traced() {
-		a1, a2 := f()
-		fire2(s, a1, a2)
-	}
 }
 
 // Probe3 is the handle of a probe with 3 arguments. The zero value is inert.
@@ -137,7 +131,12 @@ func (h *Probe3[A1, A2, A3]) Fire(a1 A1, a2 A2, a3 A3) {
 
 // FireFunc calls f and shows its results, if somebody traces the probe.
 func (h *Probe3[A1, A2, A3]) FireFunc(f func() (A1, A2, A3)) {
-	h.probe.fast(func(s *site) { fireFunc3(s, f) })
+	h.probe.fast(func(s *site) {
+		if s.traced() {
+			a1, a2, a3 := f()
+			fire3(s, a1, a2, a3)
+		}
+	})
 }
 
 // Remove makes the handle inert for good. The note that tracers find vanishes
@@ -148,14 +147,6 @@ func (h *Probe3[A1, A2, A3]) Remove() { h.probe.remove() }
 func fire3[A1, A2, A3 any](s *site, a1 A1, a2 A2, a3 A3) {
 	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2)), noescape(unsafe.Pointer(&a3))}
 	s.fire(args[:])
-}
-
-//go:noinline
-func fireFunc3[A1, A2, A3 any](s *site, f func() (A1, A2, A3)) {
-	if s.traced() {
-		a1, a2, a3 := f()
-		fire3(s, a1, a2, a3)
-	}
 }
 
 // Probe4 is the handle of a probe with 4 arguments. The zero value is inert.
@@ -179,7 +170,12 @@ func (h *Probe4[A1, A2, A3, A4]) Fire(a1 A1, a2 A2, a3 A3, a4 A4) {
 
 // FireFunc calls f and shows its results, if somebody traces the probe.
 func (h *Probe4[A1, A2, A3, A4]) FireFunc(f func() (A1, A2, A3, A4)) {
-	h.probe.fast(func(s *site) { fireFunc4(s, f) })
+	h.probe.fast(func(s *site) {
+		if s.traced() {
+			a1, a2, a3, a4 := f()
+			fire4(s, a1, a2, a3, a4)
+		}
+	})
 }
 
 // Remove makes the handle inert for good. The note that tracers find vanishes
@@ -190,14 +186,6 @@ func (h *Probe4[A1, A2, A3, A4]) Remove() { h.probe.remove() }
 func fire4[A1, A2, A3, A4 any](s *site, a1 A1, a2 A2, a3 A3, a4 A4) {
 	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2)), noescape(unsafe.Pointer(&a3)), noescape(unsafe.Pointer(&a4))}
 	s.fire(args[:])
-}
-
-//go:noinline
-func fireFunc4[A1, A2, A3, A4 any](s *site, f func() (A1, A2, A3, A4)) {
-	if s.traced() {
-		a1, a2, a3, a4 := f()
-		fire4(s, a1, a2, a3, a4)
-	}
 }
 
 // Probe5 is the handle of a probe with 5 arguments. The zero value is inert.
@@ -221,7 +209,12 @@ func (h *Probe5[A1, A2, A3, A4, A5]) Fire(a1 A1, a2 A2, a3 A3, a4 A4, a5 A5) {
 
 // FireFunc calls f and shows its results, if somebody traces the probe.
 func (h *Probe5[A1, A2, A3, A4, A5]) FireFunc(f func() (A1, A2, A3, A4, A5)) {
-	h.probe.fast(func(s *site) { fireFunc5(s, f) })
+	h.probe.fast(func(s *site) {
+		if s.traced() {
+			a1, a2, a3, a4, a5 := f()
+			fire5(s, a1, a2, a3, a4, a5)
+		}
+	})
 }
 
 // Remove makes the handle inert for good. The note that tracers find vanishes
@@ -232,14 +225,6 @@ func (h *Probe5[A1, A2, A3, A4, A5]) Remove() { h.probe.remove() }
 func fire5[A1, A2, A3, A4, A5 any](s *site, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5) {
 	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2)), noescape(unsafe.Pointer(&a3)), noescape(unsafe.Pointer(&a4)), noescape(unsafe.Pointer(&a5))}
 	s.fire(args[:])
-}
-
-//go:noinline
-func fireFunc5[A1, A2, A3, A4, A5 any](s *site, f func() (A1, A2, A3, A4, A5)) {
-	if s.traced() {
-		a1, a2, a3, a4, a5 := f()
-		fire5(s, a1, a2, a3, a4, a5)
-	}
 }
 
 // Probe6 is the handle of a probe with 6 arguments. The zero value is inert.
@@ -263,7 +248,12 @@ func (h *Probe6[A1, A2, A3, A4, A5, A6]) Fire(a1 A1, a2 A2, a3 A3, a4 A4, a5 A5,
 
 // FireFunc calls f and shows its results, if somebody traces the probe.
 func (h *Probe6[A1, A2, A3, A4, A5, A6]) FireFunc(f func() (A1, A2, A3, A4, A5, A6)) {
-	h.probe.fast(func(s *site) { fireFunc6(s, f) })
+	h.probe.fast(func(s *site) {
+		if s.traced() {
+			a1, a2, a3, a4, a5, a6 := f()
+			fire6(s, a1, a2, a3, a4, a5, a6)
+		}
+	})
 }
 
 // Remove makes the handle inert for good. The note that tracers find vanishes
@@ -274,14 +264,6 @@ func (h *Probe6[A1, A2, A3, A4, A5, A6]) Remove() { h.probe.remove() }
 func fire6[A1, A2, A3, A4, A5, A6 any](s *site, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6) {
 	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2)), noescape(unsafe.Pointer(&a3)), noescape(unsafe.Pointer(&a4)), noescape(unsafe.Pointer(&a5)), noescape(unsafe.Pointer(&a6))}
 	s.fire(args[:])
-}
-
-//go:noinline
-func fireFunc6[A1, A2, A3, A4, A5, A6 any](s *site, f func() (A1, A2, A3, A4, A5, A6)) {
-	if s.traced() {
-		a1, a2, a3, a4, a5, a6 := f()
-		fire6(s, a1, a2, a3, a4, a5, a6)
-	}
 }
 
 // Probe7 is the handle of a probe with 7 arguments. The zero value is inert.
@@ -305,7 +287,12 @@ func (h *Probe7[A1, A2, A3, A4, A5, A6, A7]) Fire(a1 A1, a2 A2, a3 A3, a4 A4, a5
 
 // FireFunc calls f and shows its results, if somebody traces the probe.
 func (h *Probe7[A1, A2, A3, A4, A5, A6, A7]) FireFunc(f func() (A1, A2, A3, A4, A5, A6, A7)) {
-	h.probe.fast(func(s *site) { fireFunc7(s, f) })
+	h.probe.fast(func(s *site) {
+		if s.traced() {
+			a1, a2, a3, a4, a5, a6, a7 := f()
+			fire7(s, a1, a2, a3, a4, a5, a6, a7)
+		}
+	})
 }
 
 // Remove makes the handle inert for good. The note that tracers find vanishes
@@ -316,14 +303,6 @@ func (h *Probe7[A1, A2, A3, A4, A5, A6, A7]) Remove() { h.probe.remove() }
 func fire7[A1, A2, A3, A4, A5, A6, A7 any](s *site, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7) {
 	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2)), noescape(unsafe.Pointer(&a3)), noescape(unsafe.Pointer(&a4)), noescape(unsafe.Pointer(&a5)), noescape(unsafe.Pointer(&a6)), noescape(unsafe.Pointer(&a7))}
 	s.fire(args[:])
-}
-
-//go:noinline
-func fireFunc7[A1, A2, A3, A4, A5, A6, A7 any](s *site, f func() (A1, A2, A3, A4, A5, A6, A7)) {
-	if s.traced() {
-		a1, a2, a3, a4, a5, a6, a7 := f()
-		fire7(s, a1, a2, a3, a4, a5, a6, a7)
-	}
 }
 
 // Probe8 is the handle of a probe with 8 arguments. The zero value is inert.
@@ -347,7 +326,12 @@ func (h *Probe8[A1, A2, A3, A4, A5, A6, A7, A8]) Fire(a1 A1, a2 A2, a3 A3, a4 A4
 
 // FireFunc calls f and shows its results, if somebody traces the probe.
 func (h *Probe8[A1, A2, A3, A4, A5, A6, A7, A8]) FireFunc(f func() (A1, A2, A3, A4, A5, A6, A7, A8)) {
-	h.probe.fast(func(s *site) { fireFunc8(s, f) })
+	h.probe.fast(func(s *site) {
+		if s.traced() {
+			a1, a2, a3, a4, a5, a6, a7, a8 := f()
+			fire8(s, a1, a2, a3, a4, a5, a6, a7, a8)
+		}
+	})
 }
 
 // Remove makes the handle inert for good. The note that tracers find vanishes
@@ -358,14 +342,6 @@ func (h *Probe8[A1, A2, A3, A4, A5, A6, A7, A8]) Remove() { h.probe.remove() }
 func fire8[A1, A2, A3, A4, A5, A6, A7, A8 any](s *site, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7, a8 A8) {
 	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2)), noescape(unsafe.Pointer(&a3)), noescape(unsafe.Pointer(&a4)), noescape(unsafe.Pointer(&a5)), noescape(unsafe.Pointer(&a6)), noescape(unsafe.Pointer(&a7)), noescape(unsafe.Pointer(&a8))}
 	s.fire(args[:])
-}
-
-//go:noinline
-func fireFunc8[A1, A2, A3, A4, A5, A6, A7, A8 any](s *site, f func() (A1, A2, A3, A4, A5, A6, A7, A8)) {
-	if s.traced() {
-		a1, a2, a3, a4, a5, a6, a7, a8 := f()
-		fire8(s, a1, a2, a3, a4, a5, a6, a7, a8)
-	}
 }
 
 // Probe9 is the handle of a probe with 9 arguments. The zero value is inert.
@@ -389,7 +365,12 @@ func (h *Probe9[A1, A2, A3, A4, A5, A6, A7, A8, A9]) Fire(a1 A1, a2 A2, a3 A3, a
 
 // FireFunc calls f and shows its results, if somebody traces the probe.
 func (h *Probe9[A1, A2, A3, A4, A5, A6, A7, A8, A9]) FireFunc(f func() (A1, A2, A3, A4, A5, A6, A7, A8, A9)) {
-	h.probe.fast(func(s *site) { fireFunc9(s, f) })
+	h.probe.fast(func(s *site) {
+		if s.traced() {
+			a1, a2, a3, a4, a5, a6, a7, a8, a9 := f()
+			fire9(s, a1, a2, a3, a4, a5, a6, a7, a8, a9)
+		}
+	})
 }
 
 // Remove makes the handle inert for good. The note that tracers find vanishes
@@ -400,14 +381,6 @@ func (h *Probe9[A1, A2, A3, A4, A5, A6, A7, A8, A9]) Remove() { h.probe.remove()
 func fire9[A1, A2, A3, A4, A5, A6, A7, A8, A9 any](s *site, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7, a8 A8, a9 A9) {
 	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2)), noescape(unsafe.Pointer(&a3)), noescape(unsafe.Pointer(&a4)), noescape(unsafe.Pointer(&a5)), noescape(unsafe.Pointer(&a6)), noescape(unsafe.Pointer(&a7)), noescape(unsafe.Pointer(&a8)), noescape(unsafe.Pointer(&a9))}
 	s.fire(args[:])
-}
-
-//go:noinline
-func fireFunc9[A1, A2, A3, A4, A5, A6, A7, A8, A9 any](s *site, f func() (A1, A2, A3, A4, A5, A6, A7, A8, A9)) {
-	if s.traced() {
-		a1, a2, a3, a4, a5, a6, a7, a8, a9 := f()
-		fire9(s, a1, a2, a3, a4, a5, a6, a7, a8, a9)
-	}
 }
 
 // Probe10 is the handle of a probe with 10 arguments. The zero value is inert.
@@ -431,7 +404,12 @@ func (h *Probe10[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10]) Fire(a1 A1, a2 A2, a3
 
 // FireFunc calls f and shows its results, if somebody traces the probe.
 func (h *Probe10[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10]) FireFunc(f func() (A1, A2, A3, A4, A5, A6, A7, A8, A9, A10)) {
-	h.probe.fast(func(s *site) { fireFunc10(s, f) })
+	h.probe.fast(func(s *site) {
+		if s.traced() {
+			a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 := f()
+			fire10(s, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10)
+		}
+	})
 }
 
 // Remove makes the handle inert for good. The note that tracers find vanishes
@@ -442,14 +420,6 @@ func (h *Probe10[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10]) Remove() { h.probe.re
 func fire10[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10 any](s *site, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7, a8 A8, a9 A9, a10 A10) {
 	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2)), noescape(unsafe.Pointer(&a3)), noescape(unsafe.Pointer(&a4)), noescape(unsafe.Pointer(&a5)), noescape(unsafe.Pointer(&a6)), noescape(unsafe.Pointer(&a7)), noescape(unsafe.Pointer(&a8)), noescape(unsafe.Pointer(&a9)), noescape(unsafe.Pointer(&a10))}
 	s.fire(args[:])
-}
-
-//go:noinline
-func fireFunc10[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10 any](s *site, f func() (A1, A2, A3, A4, A5, A6, A7, A8, A9, A10)) {
-	if s.traced() {
-		a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 := f()
-		fire10(s, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10)
-	}
 }
 
 // Probe11 is the handle of a probe with 11 arguments. The zero value is inert.
@@ -475,7 +445,12 @@ func (h *Probe11[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11]) Fire(a1 A1, a2 A
 
 // FireFunc calls f and shows its results, if somebody traces the probe.
 func (h *Probe11[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11]) FireFunc(f func() (A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11)) {
-	h.probe.fast(func(s *site) { fireFunc11(s, f) })
+	h.probe.fast(func(s *site) {
+		if s.traced() {
+			a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11 := f()
+			fire11(s, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11)
+		}
+	})
 }
 
 // Remove makes the handle inert for good. The note that tracers find vanishes
@@ -486,14 +461,6 @@ func (h *Probe11[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11]) Remove() { h.pro
 func fire11[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11 any](s *site, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7, a8 A8, a9 A9, a10 A10, a11 A11) {
 	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2)), noescape(unsafe.Pointer(&a3)), noescape(unsafe.Pointer(&a4)), noescape(unsafe.Pointer(&a5)), noescape(unsafe.Pointer(&a6)), noescape(unsafe.Pointer(&a7)), noescape(unsafe.Pointer(&a8)), noescape(unsafe.Pointer(&a9)), noescape(unsafe.Pointer(&a10)), noescape(unsafe.Pointer(&a11))}
 	s.fire(args[:])
-}
-
-//go:noinline
-func fireFunc11[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11 any](s *site, f func() (A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11)) {
-	if s.traced() {
-		a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11 := f()
-		fire11(s, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11)
-	}
 }
 
 // Probe12 is the handle of a probe with 12 arguments. The zero value is inert.
@@ -519,7 +486,12 @@ func (h *Probe12[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11, A12]) Fire(a1 A1,
 
 // FireFunc calls f and shows its results, if somebody traces the probe.
 func (h *Probe12[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11, A12]) FireFunc(f func() (A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11, A12)) {
-	h.probe.fast(func(s *site) { fireFunc12(s, f) })
+	h.probe.fast(func(s *site) {
+		if s.traced() {
+			a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12 := f()
+			fire12(s, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12)
+		}
+	})
 }
 
 // Remove makes the handle inert for good. The note that tracers find vanishes
@@ -530,12 +502,4 @@ func (h *Probe12[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11, A12]) Remove() { 
 func fire12[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11, A12 any](s *site, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7, a8 A8, a9 A9, a10 A10, a11 A11, a12 A12) {
 	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2)), noescape(unsafe.Pointer(&a3)), noescape(unsafe.Pointer(&a4)), noescape(unsafe.Pointer(&a5)), noescape(unsafe.Pointer(&a6)), noescape(unsafe.Pointer(&a7)), noescape(unsafe.Pointer(&a8)), noescape(unsafe.Pointer(&a9)), noescape(unsafe.Pointer(&a10)), noescape(unsafe.Pointer(&a11)), noescape(unsafe.Pointer(&a12))}
 	s.fire(args[:])
-}
-
-//go:noinline
-func fireFunc12[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11, A12 any](s *site, f func() (A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11, A12)) {
-	if s.traced() {
-		a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12 := f()
-		fire12(s, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12)
-	}
 }

@@ -105,7 +105,12 @@ func (h *Probe{{.N}}{{.TypeArgs}}) Fire({{.Params}}) {
 {{if .N}}
 // FireFunc calls f and shows its results, if somebody traces the probe.
 func (h *Probe{{.N}}{{.TypeArgs}}) FireFunc(f func() {{.Results}}) {
-	h.probe.fast(func(s *site) { fireFunc{{.N}}(s, f) })
+	h.probe.fast(func(s *site) {
+		if s.traced() {
+			{{.Args}} := f()
+			fire{{.N}}(s, {{.Args}})
+		}
+	})
 }
 {{end}}
 // Remove makes the handle inert for good. The note that tracers find vanishes
@@ -121,15 +126,6 @@ func fire{{.N}}{{.TypeParams}}(s *site{{if .N}}, {{.Params}}{{end}}) {
 	s.fire(nil)
 	{{- end}}
 }
-{{if .N}}
-//go:noinline
-func fireFunc{{.N}}{{.TypeParams}}(s *site, f func() {{.Results}}) {
-	if s.traced() {
-		{{.Args}} := f()
-		fire{{.N}}(s, {{.Args}})
-	}
-}
-{{end}}
 {{- end}}
 `))
 
