@@ -154,7 +154,7 @@ func (f *field) value(rec []byte, max int) Value {
 // bytes stand in the area, the NUL of a string included.
 func (f *field) follow(v Value, rec []byte, word uint64, status int64, max int) Value {
 	switch {
-	case word == 0 && (status <= 0):
+	case word == 0 && status == 0:
 		return v // NULL
 	case status < 0:
 		v.Err = fmt.Errorf("read %s at %v: %w", f.typ, Pointer(word), syscall.Errno(-status))

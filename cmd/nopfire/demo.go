@@ -26,6 +26,9 @@ import (
 // no measure of anything, only the end of all hope.
 const demoTimeout = 15 * time.Second
 
+// keepInterval is the time between two events of a demo that is kept.
+const keepInterval = 250 * time.Millisecond
+
 // demoFlags are the flags of demo.
 type demoFlags struct {
 	count int
@@ -187,7 +190,7 @@ func (d *demo) show(ev *trace.Event, diffs []string) error {
 
 // keepFiring fires one event now and then until ctx is done.
 func (d *demo) keepFiring(ctx context.Context) error {
-	tick := time.NewTicker(time.Second)
+	tick := time.NewTicker(keepInterval)
 	defer tick.Stop()
 	for {
 		select {

@@ -126,7 +126,7 @@ func newShop(dir string) (*shop, error) {
 }
 
 func (s *shop) hello() demoHello {
-	info := s.provider.Backing()
+	info := s.provider.Objects()[0] // the one with order, which byHand is about
 	h := demoHello{Backing: info.Backing.String(), Path: info.Path, Form: formName(info.NopForm)}
 	if info.Reason != nil {
 		h.Reason = info.Reason.Error()
