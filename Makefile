@@ -16,7 +16,7 @@ TESTFLAGS   ?=
 PLATFORMS = linux/amd64 linux/arm64 linux/riscv64 linux/s390x linux/ppc64le \
 	linux/386 linux/arm darwin/arm64 windows/amd64 freebsd/amd64 js/wasm
 
-.PHONY: build test race test-arm64 check lint crossbuild bench fuzz generate help
+.PHONY: build test race buildmodes test-arm64 check lint crossbuild bench fuzz generate help
 
 ## build: the nopfire binary, static, in bin/
 build:
@@ -29,6 +29,12 @@ test:
 ## race: the application side under the race detector (needs cgo and a C compiler)
 race:
 	CGO_ENABLED=1 $(GO) test -race -short ./emit/...
+
+## buildmodes: the exactly-once test under -race, as a PIE and inside a cgo program (needs root)
+buildmodes:
+	CGO_ENABLED=1 $(GO) test -race -short -count 1 -run ExactlyOnce ./selftests
+	$(GO) test -buildmode=pie -short -count 1 -run ExactlyOnce ./selftests
+	CGO_ENABLED=1 $(GO) test -tags emitter_cgo -short -count 1 -run ExactlyOnce ./selftests
 
 ## test-arm64: the tests of the application side under qemu-user (package qemu-user-static)
 test-arm64:
