@@ -82,15 +82,22 @@ type uprobe struct {
 func attachUprobe(t testing.TB, c *probe, useSem, regs bool) *uprobe {
 	t.Helper()
 	location, sem := locate(t, c)
-	path := append([]byte(c.object.image.Info().Path), 0)
+	if !useSem {
+		sem = 0
+	}
+	return attachAt(t, c.object.image.Info().Path, location, sem, regs)
+}
+
+// attachAt attaches to an offset of a file.
+func attachAt(t testing.TB, name string, location, sem int, regs bool) *uprobe {
+	t.Helper()
+	path := append([]byte(name), 0)
 	attr := perfAttr{
 		typ:     uprobePMU(t),
 		size:    uint32(unsafe.Sizeof(perfAttr{})),
 		config1: uint64(uintptr(unsafe.Pointer(&path[0]))),
 		config2: uint64(location),
-	}
-	if useSem {
-		attr.config = uint64(sem) << 32 // PERF_UPROBE_REF_CTR_OFFSET_SHIFT
+		config:  uint64(sem) << 32, // PERF_UPROBE_REF_CTR_OFFSET_SHIFT
 	}
 	u := &uprobe{t: t}
 	open := func(pid, cpu int) {
