@@ -20,6 +20,7 @@ import (
 
 	"github.com/nopfire/nopfire/bpfside/trace"
 	"github.com/nopfire/nopfire/bpfside/usdt"
+	"github.com/nopfire/nopfire/emit"
 )
 
 // demoTimeout is how long the demo waits for an event or for its child: it is
@@ -98,7 +99,7 @@ func runDemo(ctx context.Context, out, errw io.Writer, f *demoFlags) (err error)
 
 	s, err := trace.NewSession(found.Targets, nil)
 	if err != nil {
-		v.byHand(c, f.dir)
+		v.byHand(c)
 		if isPermission(err) {
 			return fmt.Errorf("demo: the probes are there, but tracing them is not allowed: %w", err)
 		}
@@ -113,7 +114,7 @@ func runDemo(ctx context.Context, out, errw io.Writer, f *demoFlags) (err error)
 		return err
 	}
 	v.verdict(d.events, d.wrong)
-	v.byHand(c, f.dir)
+	v.byHand(c)
 	if f.keep {
 		err = d.keepFiring(ctx)
 	}
@@ -392,7 +393,7 @@ func (v demoView) verdict(events, wrong int) {
 }
 
 // byHand says how to do the same with other tools.
-func (v demoView) byHand(c *demoChild, dir string) {
+func (v demoView) byHand(c *demoChild) {
 	v.printf("\n%s\n\n", v.color.bold("The same by hand, as long as the process lives (nopfire demo --keep):"))
 	where := c.hello.Path
 	if strings.HasPrefix(where, "/proc/self/") {
@@ -411,7 +412,7 @@ func (v demoView) byHand(c *demoChild, dir string) {
 	for _, cmd := range commands {
 		v.printf("  %s\n", cmd)
 	}
-	if dir == "" {
+	if c.hello.Backing != emit.BackingFile.String() {
 		v.printf("\n  %s\n", v.color.dim("perf takes named files only: nopfire demo --keep --dir /tmp shows its commands"))
 		return
 	}

@@ -50,6 +50,8 @@ Tracing needs the capabilities CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN).`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			switch {
+			case !cmd.Flags().Changed("pid"):
+				return usagef("which process is to be traced? Give -p PID")
 			case f.pid <= 0:
 				return usagef("-p %d: not a process id", f.pid)
 			case f.count < 0:
@@ -68,7 +70,6 @@ Tracing needs the capabilities CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN).`,
 		},
 	}
 	cmd.Flags().IntVarP(&f.pid, "pid", "p", 0, "trace process `PID`")
-	cmd.MarkFlagRequired("pid")
 	cmd.Flags().IntVarP(&f.count, "count", "n", 0, "end after `N` events")
 	cmd.Flags().DurationVarP(&f.duration, "duration", "d", 0, "end after this time, such as 10s")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object an event")
