@@ -1,0 +1,24 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/nopfire/nopfire/elfgen"
+)
+
+// The committed file is what the generator writes.
+func TestGenerated(t *testing.T) {
+	want, err := generate(elfgen.MaxArgs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("../../probes.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("emit/probes.go is out of date: run go generate ./emit")
+	}
+}
