@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,8 +21,9 @@ type Result struct {
 	// Files are all files with probes that were read.
 	Files []*File
 	// Problems are the faults that were met on the way: files that could
-	// not be read, and the problems of each file. They concern what they
-	// name and hide nothing else.
+	// not be read, and the problems of each file, but for those of probes
+	// that were not asked for. They concern what they name and hide nothing
+	// else.
 	Problems []error
 }
 
@@ -37,7 +39,11 @@ func FileTargets(path string, patterns ...string) (*Result, error) {
 	if err != nil {
 		return s.res, err
 	}
-	s.add(f, path, 0)
+	open, err := filepath.Abs(path) // the directory may change before the attach
+	if err != nil {
+		return s.res, err
+	}
+	s.add(f, open, 0)
 	return s.res, s.unmatched(printable(path))
 }
 
@@ -118,7 +124,11 @@ func newSearch(patterns []string) (*search, error) {
 
 // add takes the wanted probes of a file, which can be opened as open.
 func (s *search) add(f *File, open string, pid int) {
-	s.res.Problems = append(s.res.Problems, f.Problems...)
+	for _, problem := range f.Problems {
+		if s.concerns(problem) {
+			s.res.Problems = append(s.res.Problems, problem)
+		}
+	}
 	if len(f.Probes) == 0 {
 		return
 	}
@@ -135,6 +145,18 @@ func (s *search) add(f *File, open string, pid int) {
 			s.res.Targets = append(s.res.Targets, &Target{Probe: *p, Path: f.Path, Open: open, ID: f.ID, PID: pid})
 		}
 	}
+}
+
+// concerns reports whether a fault is about a probe that is wanted, or about a
+// file as a whole.
+func (s *search) concerns(problem error) bool {
+	var fe *FileError
+	if len(s.patterns) == 0 || !errors.As(problem, &fe) || fe.Probe == "" {
+		return true
+	}
+	// The first colon parts the names: a provider cannot hold one.
+	provider, name, _ := strings.Cut(fe.Probe, ":")
+	return slices.ContainsFunc(s.patterns, func(p Pattern) bool { return p.Match(provider, name) })
 }
 
 // unmatched returns an error for each pattern that nothing matched.
@@ -163,7 +185,7 @@ func openMapping(pid int, m procmaps.Mapping) (*File, string, error) {
 		err = nil
 	}
 	if err != nil {
-		return nil, "", &FileError{m.Path, "", -1, "", err}
+		return &File{Path: m.Path}, open, nil // a device: no file with notes
 	}
 	defer f.Close()
 	file, err := readFile(f, m.Path)
