@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nopfire/nopfire/bpfside/trace"
+)
+
+func TestEventColumns(t *testing.T) {
+	ev := &trace.Event{
+		Time: time.Date(2026, 1, 31, 12, 0, 0, 120000, time.Local),
+		PID:  42, TID: 43, Comm: "evil\x1b[2J",
+		Provider: "p", Probe: "new\nline",
+		Args: []trace.Value{
+			{Name: "s", Type: "string", Value: "\x1b[31m"},
+			{Name: "n\x07", Type: "int32", Err: errors.New("bad address")},
+		},
+	}
+	cols := newEventColumns(false, []string{"p:longname"})
+	for _, tt := range []struct{ got, want string }{
+		{cols.header(), "TIME            PID     TID     COMM            PROBE      ARGUMENTS\n"},
+		{cols.line(ev), "12:00:00.000120 42      43      evil\\x1b[2J     p:new\\nline " +
+			`s="\x1b[31m" n\a=!(bad address)` + "\n"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("\n got %q\nwant %q", tt.got, tt.want)
+		}
+	}
+	// With colours the only escape sequences are our own, and the text is the same.
+	colored := newEventColumns(true, []string{"p:longname"}).line(ev)
+	plain := colored
+	for _, code := range []string{"0", "2", "31", "36"} {
+		plain = strings.ReplaceAll(plain, "\x1b["+code+"m", "")
+	}
+	if plain != cols.line(ev) || plain == colored {
+		t.Errorf("coloured line is %q", colored)
+	}
+}
+
+func TestPaletteFor(t *testing.T) {
+	terminal, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // a character device
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	file, err := os.Create(t.TempDir() + "/out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, tt := range []struct {
+		name          string
+		w             io.Writer
+		noColor, term string
+		want          palette
+	}{
+		{"terminal", terminal, "", "xterm", true},
+		{"NO_COLOR", terminal, "1", "xterm", false},
+		{"dumb terminal", terminal, "", "dumb", false},
+		{"file", file, "", "xterm", false},
+		{"no file", new(bytes.Buffer), "", "xterm", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv("NO_COLOR", tt.noColor)
+			t.Setenv("TERM", tt.term)
+			if got := paletteFor(tt.w); got != tt.want {
+				t.Errorf("colours %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestSplitArgs(t *testing.T) {
+	files, patterns := splitArgs([]string{"a.so", "app:*", "./a:b", ":", "/x/y:z", "C"})
+	if got, want := strings.Join(files, " "), "a.so ./a:b /x/y:z C"; got != want {
+		t.Errorf("files %s, want %s", got, want)
+	}
+	if got, want := strings.Join(patterns, " "), "app:* :"; got != want {
+		t.Errorf("patterns %s, want %s", got, want)
+	}
+}
+
+// A line does not wait for the next one, and the error of a write is not lost.
+func TestLineWriter(t *testing.T) {
+	r, w := io.Pipe()
+	lw := newLineWriter(w)
+	io.WriteString(lw, "one\n")
+	buf := make([]byte, 16)
+	n, err := r.Read(buf)
+	if err != nil || string(buf[:n]) != "one\n" {
+		t.Fatalf("read %q, %v", buf[:n], err)
+	}
+	broken := errors.New("reader is gone")
+	r.CloseWithError(broken)
+	io.WriteString(lw, "two\n")
+	if err := lw.Flush(); !errors.Is(err, broken) {
+		t.Errorf("flush: %v", err)
+	}
+	if _, err := io.WriteString(lw, "three\n"); !errors.Is(err, broken) {
+		t.Errorf("write after the error: %v", err)
+	}
+}
