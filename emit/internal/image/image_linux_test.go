@@ -46,6 +46,18 @@ func childCmd(t *testing.T, name string, env ...string) *exec.Cmd {
 	return cmd
 }
 
+// notEmulated skips a test that a user-mode emulator cannot run: it maps code
+// without asking the kernel for PROT_EXEC, and the kernel cannot start the test
+// binary itself.
+func notEmulated(t *testing.T) {
+	t.Helper()
+	exe, err := os.Executable()
+	must(t, err)
+	if err := exec.Command(exe, "-test.run=^$").Run(); errors.Is(err, syscall.ENOEXEC) {
+		t.Skipf("skipped: runs under an emulator: %v", err)
+	}
+}
+
 // childObject is what a child opens.
 func childObject() *elfgen.Object {
 	obj, err := buildObject("child")
@@ -58,6 +70,7 @@ func childObject() *elfgen.Object {
 // runChild starts one of them.
 func runChild(t *testing.T, name string, env ...string) *testutils.Child {
 	t.Helper()
+	notEmulated(t)
 	return testutils.StartCmd(t, childCmd(t, name, env...))
 }
 
@@ -262,6 +275,7 @@ func planted(mode os.FileMode, change func([]byte) []byte) func(*testing.T, *elf
 // noexecDir mounts a tmpfs that nothing can be executed from.
 func noexecDir(t *testing.T, _ *elfgen.Object) string {
 	testutils.Root(t)
+	notEmulated(t)
 	dir := t.TempDir()
 	if err := syscall.Mount("nopfire", dir, "tmpfs", syscall.MS_NOEXEC, ""); err != nil {
 		t.Skipf("skipped: mount a tmpfs: %v", err)
@@ -462,6 +476,7 @@ func childFile() {
 // Where the policy refuses executable memfds there is another way.
 func TestMemfdNoexecPolicy(t *testing.T) {
 	testutils.Root(t)
+	notEmulated(t)
 	c := childCmd(t, "noexec")
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
 	child := testutils.StartCmd(t, c)
