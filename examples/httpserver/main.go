@@ -18,7 +18,6 @@ import (
 	"os"
 	"os/signal"
 	"time"
-
 )
 
 func main() {
