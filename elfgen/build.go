@@ -10,6 +10,18 @@ import (
 	"github.com/nopfire/nopfire/elfgen/stapsdt"
 )
 
+// The layout of an object. Offsets are those of addresses too, except that every
+// segment has pages of its own in memory, while the file is packed:
+//
+//	r--  headers, .note.gnu.build-id, .note.nopfire, .gnu.hash, .hash, .dynsym, .dynstr
+//	r-x  .text: a site of 16 bytes for each probe; .stapsdt.base        (4 KiB page)
+//	rw-  .probes: a semaphore for each probe that wants one             (largest page)
+//	rw-  .dynamic
+//	     .note.stapsdt, .BTF, .symtab, .strtab, .shstrtab               (not loaded)
+//
+// A process that fires maps .text and .probes only; the rest is for loaders,
+// tracers and debuggers.
+
 // The marker note tells our objects from those of others.
 const (
 	markerSection = ".note.nopfire"

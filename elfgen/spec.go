@@ -15,7 +15,7 @@ const MaxArgs = 12
 // A ProviderSpec describes a provider: a plain value.
 type ProviderSpec struct {
 	// Name is the name of the provider: printable ASCII without ':' and
-	// blanks.
+	// blanks, at most MaxName bytes.
 	Name string
 	// Probes are the probes, each with a name of its own.
 	Probes []ProbeSpec
@@ -23,6 +23,7 @@ type ProviderSpec struct {
 
 // A ProbeSpec describes one probe.
 type ProbeSpec struct {
+	// Name is the name of the probe, under the rules of that of a provider.
 	Name string
 	// Args are the arguments in order. An argument of kind Bytes takes two
 	// places (pointer and length), all others one; at most MaxArgs places.
@@ -43,7 +44,10 @@ type ArgSpec struct {
 // to, travels.
 type Kind uint8
 
-// The kinds of a Type.
+// The kinds of a Type. An argument of kind Int, Uint, Bool, Float travels by
+// value, a pointer by its address. As the field of a struct every kind has the
+// memory layout of Go on a 64-bit machine: a String 16 bytes, Bytes 24, an Error
+// 16.
 const (
 	Invalid Kind = iota
 	Int          // signed integer of Size bytes
@@ -63,7 +67,8 @@ type Type struct {
 	Kind Kind
 	// Size is the number of bytes of Int, Uint, Float, Struct.
 	Size int
-	// Name is the name of a Struct, a C identifier.
+	// Name is the name of a Struct. Bytes that a C identifier may not have
+	// are escaped in the metadata, as in the names of fields.
 	Name string
 	// Go is the Go spelling of the type where C lacks it ("time.Duration",
 	// "[]string"), else "".
@@ -114,9 +119,10 @@ type Object struct {
 
 	// Text and Semaphores are the parts of the file that a process maps to
 	// fire: Text readable and executable, Semaphores (empty if no probe has
-	// one) readable and writable, both private. Their offsets are
-	// multiples of the machine's largest page size or congruent to it as
-	// PageOffset says; they never share a page of the file.
+	// one) readable and writable, both private. The two never share a page
+	// of the file, however large the pages of the machine are. Text starts
+	// a page of 4 KiB; on a system with larger pages other parts of the
+	// file, none of them secret or writable, are mapped along with it.
 	Text, Semaphores Extent
 
 	// Sites are the probe sites, in the order of the spec.

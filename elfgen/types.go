@@ -21,6 +21,8 @@ type typeWriter struct {
 	// to find one that was described twice.
 	structs map[*Type]btf.ID
 	byName  map[string][]*Type
+	// compared counts the pairs of types that were compared.
+	compared int
 	// later are the structs whose members are still to be written.
 	later []pendingStruct
 
@@ -196,7 +198,10 @@ func (w *typeWriter) structure(t *Type) btf.ID {
 		w.byName = make(map[string][]*Type)
 	}
 	for _, other := range w.byName[t.Name] {
-		if sameType(t, other, nil) {
+		if w.compared >= maxAllPairs {
+			break
+		}
+		if w.same(t, other) {
 			w.structs[t] = w.structs[other]
 			return w.structs[t]
 		}
@@ -229,8 +234,25 @@ func (w *typeWriter) finishStructs() {
 	}
 }
 
+// What the search for structs that were described twice may cost, in pairs of
+// types that are compared: for one struct, and for all. A struct that is not
+// found is written again, which wastes bytes and nothing else.
+const (
+	maxPairs    = 256
+	maxAllPairs = 1 << 16
+)
+
 // typePair is a comparison under way.
 type typePair struct{ a, b *Type }
+
+// same tells whether two structs look the same, as far as that can be found out
+// with maxPairs comparisons.
+func (w *typeWriter) same(a, b *Type) bool {
+	assumed := make(map[typePair]bool)
+	same := sameType(a, b, assumed)
+	w.compared += 1 + len(assumed)
+	return same
+}
 
 // sameType tells whether two types look the same, however often they refer to
 // themselves: a pair that is being compared counts as equal until a difference
@@ -243,15 +265,12 @@ func sameType(a, b *Type, assumed map[typePair]bool) bool {
 		a.Go != b.Go || a.Len != b.Len || len(a.Fields) != len(b.Fields) {
 		return false
 	}
-	if a.Elem == nil && b.Elem == nil && len(a.Fields) == 0 {
-		return true
-	}
 	pair := typePair{a, b}
 	if assumed[pair] {
 		return true
 	}
-	if assumed == nil {
-		assumed = make(map[typePair]bool)
+	if len(assumed) == maxPairs {
+		return false
 	}
 	assumed[pair] = true
 	if !sameType(a.Elem, b.Elem, assumed) {
