@@ -30,7 +30,7 @@ type handles struct {
 	dynamic *Probe
 }
 
-type point3 struct{ x, y, z int }
+type point3 struct{ X, Y, Z int }
 
 func loadHandles(t testing.TB) *handles {
 	t.Helper()
@@ -70,12 +70,12 @@ func (h *handles) fireAll(t *testing.T) {
 	})
 	assertAllocs(t, "error", 0, func() { h.err.Fire(io.EOF) })
 	assertAllocs(t, "pointer to a local", 0, func() {
-		local := point3{x: int(n)}
+		local := point3{X: int(n)}
 		h.pointer.Fire(&local, "p")
 	})
 	assertAllocs(t, "dynamic", 0, func() {
 		n++
-		local := point3{x: int(n)}
+		local := point3{X: int(n)}
 		if err := h.dynamic.Fire(n, "text", &local, []byte("bytes")); err != nil {
 			t.Error(err)
 		}

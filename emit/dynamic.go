@@ -112,7 +112,7 @@ func NewProbe(p *Provider, name string, args []Arg, o *ProbeOptions) (*Probe, er
 	}
 	h := new(Probe)
 	if opts.Args != nil {
-		return h, specError("", name, -1, "", "the options name arguments that have names")
+		return h, specError(p.Name(), name, -1, "", "the options name arguments that have names")
 	}
 	var argTypes []argType
 	kinds := make([]Type, 0, len(args))

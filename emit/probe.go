@@ -111,12 +111,8 @@ func (c *probe) define(p *Provider, name string, o *ProbeOptions, types ...argTy
 		o = &ProbeOptions{}
 	}
 	c.spec = elfgen.ProbeSpec{Name: name, Semaphore: o.Semaphore}
-	provider := ""
-	if p != nil {
-		provider = p.name
-	}
 	if o.Args != nil && len(o.Args) != len(types) {
-		return specError(provider, name, -1, "", "%d names for %d arguments", len(o.Args), len(types))
+		return specError(p.Name(), name, -1, "", "%d names for %d arguments", len(o.Args), len(types))
 	}
 	for i, t := range types {
 		argName := ""
@@ -124,7 +120,7 @@ func (c *probe) define(p *Provider, name string, o *ProbeOptions, types ...argTy
 			argName = o.Args[i]
 		}
 		if t.reason != "" {
-			return specError(provider, name, i, argName, "%s", t.reason)
+			return specError(p.Name(), name, i, argName, "%s", t.reason)
 		}
 		c.addArg(argName, t)
 	}

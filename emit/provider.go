@@ -99,13 +99,18 @@ func NewProvider(name string, o *Options) (*Provider, error) {
 	return p, p.err
 }
 
-// Name returns the name of the provider.
-func (p *Provider) Name() string { return p.name }
+// Name returns the name of the provider, "" for a nil one.
+func (p *Provider) Name() string {
+	if p == nil {
+		return ""
+	}
+	return p.name
+}
 
 // define registers a probe whose arguments are described in it.
 func (p *Provider) define(c *probe) error {
 	if p == nil {
-		return fmt.Errorf("define probe %q: nil provider", c.spec.Name)
+		return specError("", c.spec.Name, -1, "", "nil provider")
 	}
 	c.provider = p
 	if p.err != nil {
@@ -247,7 +252,8 @@ func (p *Provider) Close() error {
 type ObjectInfo struct {
 	// Backing is what the object is backed by.
 	Backing Backing
-	// Path is where a tracer finds the file: its name, or /proc/PID/fd/N.
+	// Path is where a tracer finds the file: its name, or /proc/PID/fd/N
+	// with the PID that the process has in its own namespace.
 	Path string
 	// Reason is why Backing is not the wanted one; nil if it is.
 	Reason error

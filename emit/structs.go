@@ -25,8 +25,13 @@ type describer struct {
 	fields  int
 }
 
-// pointerMeta describes a pointer argument of Go type t.
+// pointerMeta describes a pointer argument of Go type t. On 32-bit machines,
+// where nothing is loaded, and whose layouts elfgen does not spell, it leads to
+// nothing known.
 func pointerMeta(t reflect.Type) *elfgen.Type {
+	if bits.UintSize != 8*wordSize {
+		return &elfgen.Type{Kind: elfgen.Pointer, Go: goName(t)}
+	}
 	d := describer{structs: make(map[reflect.Type]*elfgen.Type)}
 	return d.pointer(t, 0)
 }
@@ -106,7 +111,8 @@ func (d *describer) structure(t reflect.Type, depth int) *elfgen.Type {
 	return s
 }
 
-const wordSize = bits.UintSize / 8
+// wordSize is the size of a pointer and of an int where sites can fire.
+const wordSize = 8
 
 // header describes a pointer followed by signed words.
 func (d *describer) header(ptr string, elem *elfgen.Type, words ...string) []elfgen.Field {

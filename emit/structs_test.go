@@ -2,6 +2,7 @@ package emit
 
 import (
 	"fmt"
+	"math/bits"
 	"reflect"
 	"strings"
 	"testing"
@@ -16,31 +17,31 @@ type (
 		Key, Value string
 	}
 	node struct {
-		next     *node
-		children []node
-		weight   float32
+		Next     *node
+		Children []node
+		Weight   float32
 		_        [3]byte
-		ok       bool
+		OK       bool
 	}
 	self  *self
 	slice []slice
 	mixed struct {
 		header
-		when    time.Duration
-		data    [4]uint16
-		grid    [2][3]int8
-		any     any
-		err     error
-		m       map[string]int
-		c       chan int
-		f       func()
-		p       unsafe.Pointer
-		z       complex64
-		nothing struct{}
-		inline  struct{ a, b byte }
-		héé     int32
+		When    time.Duration
+		Data    [4]uint16
+		Grid    [2][3]int8
+		Any     any
+		Err     error
+		M       map[string]int
+		C       chan int
+		F       func()
+		P       unsafe.Pointer
+		Z       complex64
+		Nothing struct{}
+		Inline  struct{ A, B byte }
+		Héé     int32
 	}
-	generic[T any] struct{ value T }
+	generic[T any] struct{ Value T }
 )
 
 // layout prints a type as C would: the struct and what hangs on it, once.
@@ -81,8 +82,8 @@ func layout(t *elfgen.Type) string {
 }
 
 func TestStructLayouts(t *testing.T) {
-	if wordSize != 8 {
-		t.Skip("the expected offsets are those of 64-bit machines")
+	if bits.UintSize != 64 {
+		t.Skip("skipped: structs are described on 64-bit machines")
 	}
 	for _, tt := range []struct {
 		typ  reflect.Type
@@ -94,14 +95,14 @@ func TestStructLayouts(t *testing.T) {
 		{reflect.TypeFor[*struct{}](), "*void"},
 		{reflect.TypeFor[*[0]int](), "*void"},
 		{reflect.TypeFor[*header](), "*emit_header(32){0 Key go_string(16){0 ptr *u8; 8 len s64}; 16 Value go_string}"},
-		{reflect.TypeFor[*node](), "*emit_node(40){0 next *emit_node; 8 children go_slice(24){0 ptr *emit_node; 8 len s64; 16 cap s64}; 32 weight f32; 39 ok bool}"},
+		{reflect.TypeFor[*node](), "*emit_node(40){0 Next *emit_node; 8 Children go_slice(24){0 ptr *emit_node; 8 len s64; 16 cap s64}; 32 Weight f32; 39 OK bool}"},
 		{reflect.TypeFor[*slice](), "*go_slice(24){0 ptr *go_slice; 8 len s64; 16 cap s64}"},
 		{reflect.TypeFor[self](), strings.Repeat("*", maxNesting+1) + "void"},
-		{reflect.TypeFor[*generic[int]](), "*emit_generic_int_(8){0 value s64}"},
+		{reflect.TypeFor[*generic[int]](), "*emit_generic_int_(8){0 Value s64}"},
 		{reflect.TypeFor[*mixed](), "*emit_mixed(136){0 header emit_header(32){0 Key go_string(16){0 ptr *u8; 8 len s64}; 16 Value go_string}; " +
-			"32 when s64; 40 data [4]u16; 48 grid [2][3]s8; 56 any go_interface(16){0 type *void; 8 data *void}; " +
-			"72 err go_interface(16){0 type *void; 8 data *void}; 88 m *void; 96 c *void; 104 f *void; 112 p *void; 120 z [2]f32; " +
-			"128 inline (2){0 a u8; 1 b u8}; 132 h__ s32}"},
+			"32 When s64; 40 Data [4]u16; 48 Grid [2][3]s8; 56 Any go_interface(16){0 type *void; 8 data *void}; " +
+			"72 Err go_interface(16){0 type *void; 8 data *void}; 88 M *void; 96 C *void; 104 F *void; 112 P *void; 120 Z [2]f32; " +
+			"128 Inline (2){0 A u8; 1 B u8}; 132 H__ s32}"},
 	} {
 		if got := layout(pointerMeta(tt.typ)); got != tt.want {
 			t.Errorf("%v\n got %s\nwant %s", tt.typ, got, tt.want)
@@ -111,9 +112,12 @@ func TestStructLayouts(t *testing.T) {
 
 // The offsets are the compiler's.
 func TestStructOffsets(t *testing.T) {
+	if bits.UintSize != 64 {
+		t.Skip("skipped: structs are described on 64-bit machines")
+	}
 	m := pointerMeta(reflect.TypeFor[*mixed]()).Elem
 	var v mixed
-	want := map[string]uintptr{"when": unsafe.Offsetof(v.when), "err": unsafe.Offsetof(v.err), "h__": unsafe.Offsetof(v.héé)}
+	want := map[string]uintptr{"When": unsafe.Offsetof(v.When), "Err": unsafe.Offsetof(v.Err), "H__": unsafe.Offsetof(v.Héé)}
 	for _, f := range m.Fields {
 		if off, ok := want[f.Name]; ok && int(off) != f.Offset {
 			t.Errorf("offset of %s is %d, want %d", f.Name, f.Offset, off)
@@ -129,8 +133,8 @@ func TestStructOffsets(t *testing.T) {
 }
 
 type (
-	w0 struct{ a, b, c, d, e, f, g, h *w1 }
-	w1 struct{ x [40]int }
+	w0 struct{ A, B, C, D, E, F, G, H *w1 }
+	w1 struct{ X [40]int }
 )
 
 // What is too much is opaque, and elfgen takes all of it.

@@ -70,14 +70,12 @@ type Options struct {
 type Info struct {
 	Kind Kind
 	// Path is where a tracer finds the file: its name, or
-	// /proc/PID/fd/N for one without.
+	// /proc/PID/fd/N for one without, with the PID that the process has in
+	// its own namespace.
 	Path string
 	// Reason is why the backing is not the wanted one, nil if it is.
 	Reason error
 }
-
-// fileSuffix ends the names of File backings; only such files are swept.
-const fileSuffix = ".nopfire.so"
 
 // fileStem makes a provider name, which may hold '/' and what shells dislike,
 // fit to start a file name. Different providers may share a stem: the rest of

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
@@ -558,6 +559,24 @@ func TestNothingIsLeft(t *testing.T) {
 			t.Fatalf("descriptors %d → %d, mappings %d → %d, %d closed ones not given back", fds, f, maps, m, retired.Load())
 		}
 	}
+}
+
+// A program that makes no garbage does not run out of mappings.
+func TestClosedMappingsAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped: thousands of images")
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	obj := build(t, "a")
+	for range 3 * maxRetired {
+		im, err := Open(obj, Options{Provider: "image"})
+		must(t, err)
+		must(t, im.Close())
+	}
+	if n := retired.Load(); n >= 2*maxRetired {
+		t.Errorf("%d closed mappings are kept", n)
+	}
+	collect()
 }
 
 // collect runs the garbage collector and gives the cleanups time.

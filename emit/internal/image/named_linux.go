@@ -17,6 +17,9 @@ import (
 	"github.com/nopfire/nopfire/internal/sys"
 )
 
+// fileSuffix ends the names of File backings; only such files are swept.
+const fileSuffix = ".nopfire.so"
+
 // openNamed backs the object by a file <provider>-<pid>-<unique>.nopfire.so
 // in o.Dir. It is locked from before it is visible until it is closed, at the
 // latest by the death of the process: a file whose lock is free is a leftover.
