@@ -1,12 +1,10 @@
 package usdt_test
 
 import (
-	"bufio"
 	"bytes"
 	"debug/elf"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,43 +23,17 @@ import (
 // as much as the base was.
 func readelfNotes(t *testing.T, path string) []string {
 	t.Helper()
-	cmd := exec.Command(testutils.Oracle(t, "readelf"), "-n", path)
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var baseAddr uint64
+	var base uint64
 	if ef, err := elf.Open(path); err == nil {
 		if sec := ef.Section(stapsdt.BaseSection); sec != nil {
-			baseAddr = sec.Addr
+			base = sec.Addr
 		}
 		ef.Close()
 	}
 	var lines []string
-	var provider, name string
-	var loc, base, sem uint64
-	for sc := bufio.NewScanner(bytes.NewReader(out)); sc.Scan(); {
-		line := strings.TrimSpace(sc.Text())
-		switch {
-		case strings.HasPrefix(line, "Provider: "):
-			provider = strings.TrimPrefix(line, "Provider: ")
-		case strings.HasPrefix(line, "Name: "):
-			name = strings.TrimPrefix(line, "Name: ")
-		case strings.HasPrefix(line, "Location: "):
-			if _, err := fmt.Sscanf(line, "Location: 0x%x, Base: 0x%x, Semaphore: 0x%x", &loc, &base, &sem); err != nil {
-				t.Fatalf("%q: %v", line, err)
-			}
-		case strings.HasPrefix(line, "Arguments:"):
-			if baseAddr != 0 {
-				loc += baseAddr - base
-				if sem != 0 {
-					sem += baseAddr - base
-				}
-			}
-			args := strings.TrimSpace(strings.TrimPrefix(line, "Arguments:"))
-			lines = append(lines, fmt.Sprintf("%s:%s %#x %#x %s", provider, name, loc, sem, args))
-		}
+	for _, n := range testutils.ReadelfNotes(t, path) {
+		n = n.Adjusted(base)
+		lines = append(lines, fmt.Sprintf("%s:%s %#x %#x %s", n.Provider, n.Name, n.Location, n.Semaphore, n.Args))
 	}
 	slices.Sort(lines)
 	return lines
