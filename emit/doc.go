@@ -38,7 +38,9 @@
 //   - string travels as a pointer to a NUL-terminated copy, cut at MaxString;
 //   - []byte travels as a pointer to such a copy and its length, and takes
 //     two of the twelve places;
-//   - error travels as its text, a nil error as a NULL pointer;
+//   - error travels as its text, a nil error as a NULL pointer; an error that
+//     is made right in the arguments of Fire, so that it lies on the stack, and
+//     refers to other local variables, travels as the name of its type;
 //   - pointers travel as they are; the layout of a struct that a pointer leads
 //     to is described in the object's type information, so that a tracer can
 //     follow it. unsafe.Pointer is a pointer to nothing known.

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -133,6 +134,26 @@ func TestTwoProvidersOfOneName(t *testing.T) {
 				t.Errorf("%v: %v", backing, err)
 			}
 		}
+	}
+}
+
+// What the provider wanted, what it got, and why, are to be seen.
+func TestBackingFallsBack(t *testing.T) {
+	p := newProvider(t, "fallback", &Options{Backing: BackingFile, Dir: t.TempDir() + "/none"})
+	if in := p.Backing(); in != (ObjectInfo{}) {
+		t.Errorf("before Load: %+v", in)
+	}
+	h := Must(NewProbe0(p, "p", nil))
+	load(t, p)
+	in := p.Backing()
+	if in.Backing != BackingMemfd || !errors.Is(in.Reason, os.ErrNotExist) {
+		t.Errorf("backing is %v because of %v; want memfd, file does not exist", in.Backing, in.Reason)
+	}
+	if !strings.HasPrefix(in.Path, fmt.Sprintf("/proc/%d/fd/", os.Getpid())) || in.Probes != 1 || in.NopForm != p.NopForm() {
+		t.Errorf("info is %+v", in)
+	}
+	if h.probe.site.Load() == nil {
+		t.Error("not alive")
 	}
 }
 
