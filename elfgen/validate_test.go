@@ -2,6 +2,7 @@ package elfgen
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 )
@@ -119,13 +120,13 @@ func TestArguments(t *testing.T) {
 		{"pointer to nothing known", args(pointer(kind(Invalid))), "unsupported kind"},
 		{"array of nothing", args(pointer(array(1, nil))), "array without element type"},
 		{"negative array", args(pointer(array(-1, sint(8)))), "array of -1 elements"},
-		{"huge array", args(pointer(array(1<<60, sint(8)))), "at most"},
-		{"huge array of empty structs", args(pointer(array(1<<60, &Type{Kind: Struct}))), "at most"},
+		{"huge array", args(pointer(array(math.MaxInt, sint(8)))), "at most"},
+		{"huge array of empty structs", args(pointer(array(math.MaxInt, &Type{Kind: Struct}))), "at most"},
 		{"negative struct", args(fields(-1)), "of -1 bytes"},
-		{"huge struct", args(fields(1 << 40)), "of 1099511627776 bytes"},
+		{"huge struct", args(fields(1 << 30)), "of 1073741824 bytes"},
 		{"field without type", args(fields(8, Field{"f", 0, nil})), `field "f" of struct "S" has no type`},
 		{"field behind the end", args(fields(8, Field{"f", 4, sint(8)})), "8 bytes at offset 4"},
-		{"field far behind the end", args(fields(8, Field{"f", 1 << 62, sint(8)})), "overlap"},
+		{"field far behind the end", args(fields(8, Field{"f", math.MaxInt, sint(8)})), "overlap"},
 		{"field before the start", args(fields(8, Field{"f", -8, sint(8)})), "overlap"},
 		{"fields overlap", args(fields(16, Field{"f", 0, sint(8)}, Field{"g", 4, sint(8)})), `field "g"`},
 		{"bad field", args(fields(16, Field{"f", 0, sint(7)})), `field "f" of struct "S": integer of 7 bytes`},

@@ -57,10 +57,6 @@ const (
 	// Memory is the value at Base + Index*Scale + Value + address of
 	// Symbol, with the exceptions of SymbolBase.
 	Memory
-	// Pair is a value in two registers, Base first. No note is known to
-	// have one: what looks like it on ppc64, "3,9", is the indexed form of
-	// Memory.
-	Pair
 )
 
 // An Operand says where a value stands.
