@@ -11,7 +11,7 @@ const (
 	// most.
 	LimitMaxString = 4096
 	// DefaultBufferSize is the size of the ring buffer unless Options say
-	// otherwise: room for 25,000 events with one string each.
+	// otherwise: room for some 23,000 events with one string each.
 	DefaultBufferSize = 8 << 20
 
 	minBufferSize = 1 << 16
@@ -28,16 +28,24 @@ type Options struct {
 	// BufferSize is the size of the ring buffer in bytes, rounded up to a
 	// power of two; 0 means DefaultBufferSize.
 	BufferSize int
-	// Strings names the arguments that are addresses of strings, by name or
-	// as "argN", for probes without metadata. It says nothing about
-	// arguments whose type is known from metadata, unless that type is a
-	// pointer or an integer as wide as one.
+	// Strings says which arguments are addresses of strings, for probes
+	// without metadata: [PROBE.]ARG[/LENGTH]. ARG is a name or "argN", counted
+	// from 1. PROBE is a pattern for the name of the probe ("gc__*"); without
+	// it the entry is for every probe that has such an argument. LENGTH is the
+	// argument that holds the number of bytes, for strings that do not end in
+	// a NUL, as those of the Java virtual machine: it is not shown by itself
+	// then. Two examples: "arg1", "method__entry.arg2/arg3".
+	//
+	// An entry says nothing about arguments whose type is known from metadata,
+	// unless that type is a pointer or an integer as wide as one.
 	Strings []string
+
+	strings []stringRule // Strings, by withDefaults
 }
 
 // withDefaults returns the options with every default filled in, or the reason
 // why they make no sense.
-func (o *Options) withDefaults() (Options, error) {
+func (o *Options) withDefaults() (_ Options, err error) {
 	var opts Options
 	if o != nil {
 		opts = *o
@@ -59,5 +67,6 @@ func (o *Options) withDefaults() (Options, error) {
 		size *= 2
 	}
 	opts.BufferSize = size
-	return opts, nil
+	opts.strings, err = parseStringRules(opts.Strings)
+	return opts, err
 }

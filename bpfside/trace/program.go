@@ -147,7 +147,6 @@ func storePID(ns pidNamespace) asm.Instructions {
 		return global
 	}
 	insns := append(global,
-		asm.StoreImm(asm.RFP, stackPID, 0, asm.DWord),
 		asm.LoadImm(asm.R1, int64(ns.dev), asm.DWord),
 		asm.LoadImm(asm.R2, int64(ns.ino), asm.DWord),
 		asm.Mov.Reg(asm.R3, asm.RFP),
