@@ -26,6 +26,10 @@ type typeWriter struct {
 	// later are the structs whose members are still to be written.
 	later []pendingStruct
 
+	// arguments remembers the types of arguments that have no parts, by kind
+	// and size: nearly all of them.
+	arguments [Pointer][9]btf.ID
+
 	params []btf.Member
 	tags   []paramTag
 }
@@ -84,6 +88,17 @@ func (w *typeWriter) param(args []ArgSpec, i int) {
 
 // argument returns the type of the first register of an argument.
 func (w *typeWriter) argument(t *Type) btf.ID {
+	if t.Kind >= Pointer || t.Size < 0 || t.Size > 8 {
+		return w.newArgument(t)
+	}
+	id := &w.arguments[t.Kind][t.Size]
+	if *id == btf.Void {
+		*id = w.newArgument(t)
+	}
+	return *id
+}
+
+func (w *typeWriter) newArgument(t *Type) btf.ID {
 	switch t.Kind {
 	case String, Error:
 		return w.b.Pointer(w.b.Const(w.char()))

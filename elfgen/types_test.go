@@ -3,6 +3,7 @@ package elfgen
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -14,6 +15,9 @@ import (
 // loadTypes reads the .BTF section of an object with an independent reader.
 func loadTypes(t *testing.T, o *Object) *btf.Spec {
 	t.Helper()
+	if math.MaxInt == math.MaxInt32 {
+		t.Skip("cilium/ebpf cannot read a tag of a function on 32-bit hosts: it takes component index -1 for a large number")
+	}
 	spec, err := btf.LoadSpecFromReader(bytes.NewReader(o.Image))
 	if err != nil {
 		t.Fatalf("%s: %v", o.Machine, err)
