@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/nopfire/nopfire/bpfside/usdt"
@@ -19,29 +18,45 @@ func plan(t *usdt.Target, opts *Options) (*layout, []field) {
 		params = nil // nothing says which is which
 	}
 
-	lengths := make([]bool, len(args)) // arguments that only count bytes
-	for _, p := range params {
-		if p.Type.Kind == usdt.Bytes && p.Len > 0 && p.Len < len(args) {
-			lengths[p.Len] = true
+	described := make([]field, len(args))
+	lengths := make(map[int]int)      // of an argument the one that counts its bytes
+	counts := make([]bool, len(args)) // arguments that only count bytes
+	for i, arg := range args {
+		described[i] = describe(i, arg, nil)
+		if params != nil {
+			described[i] = describe(i, arg, &params[i])
+			if described[i].form == formBytes {
+				lengths[i] = params[i].Len
+			}
 		}
+	}
+	rules, _ := parseStringRules(opts.Strings) // withDefaults has seen to its errors
+	for i, s := range findStrings(rules, t.Name, args, params) {
+		f := &described[i]
+		if !isAddress(f.form, args[i]) {
+			continue
+		}
+		f.form, f.typ = formString, "string"
+		if s.len >= 0 {
+			f.form, lengths[i] = formCounted, s.len
+		}
+	}
+	for _, n := range lengths {
+		counts[n] = true
 	}
 
 	l := &layout{machine: m}
 	var fields []field
 	var loads []int // of each field its load, -1 for none
 	for i, arg := range args {
-		if lengths[i] {
+		if counts[i] {
 			continue
 		}
-		var param *usdt.Param
-		if params != nil {
-			param = &params[i]
-		}
-		f := describe(i, arg, param, opts.Strings)
+		f := described[i]
 		ld := load{op: f.form.op(), arg: arg}
 		f.err = readable(m, arg)
 		if f.err == nil && ld.op == opBytes {
-			ld.len = args[param.Len]
+			ld.len = args[lengths[i]]
 			f.err = readable(m, ld.len)
 		}
 		if f.err != nil {
@@ -68,11 +83,11 @@ type Param struct{ Name, Type string }
 
 // Params returns the arguments that the events of a probe have, for a listing:
 // those of its first location if they differ.
-func Params(p *usdt.Probe, stringNames ...string) []Param {
+func Params(p *usdt.Probe) []Param {
 	if len(p.Locations) == 0 {
 		return nil
 	}
-	_, fields := plan(&usdt.Target{Probe: *p}, &Options{Strings: stringNames})
+	_, fields := plan(&usdt.Target{Probe: *p}, &Options{})
 	params := make([]Param, len(fields))
 	for i, f := range fields {
 		params[i] = Param{f.name, f.typ}
@@ -82,8 +97,8 @@ func Params(p *usdt.Probe, stringNames ...string) []Param {
 
 // describe names and types argument i: by the metadata if there is some, else
 // by the note.
-func describe(i int, arg stapsdt.Arg, param *usdt.Param, stringNames []string) field {
-	f := field{name: "arg" + strconv.Itoa(i+1)}
+func describe(i int, arg stapsdt.Arg, param *usdt.Param) field {
+	f := field{name: argName(i)}
 	f.form, f.typ = noteType(arg)
 	if param != nil {
 		if param.Name != "" {
@@ -93,11 +108,11 @@ func describe(i int, arg stapsdt.Arg, param *usdt.Param, stringNames []string) f
 			f.form, f.typ = form, typ
 		}
 	}
-	if isAddress(f.form, arg) && (slices.Contains(stringNames, f.name) || slices.Contains(stringNames, "arg"+strconv.Itoa(i+1))) {
-		f.form, f.typ = formString, "string"
-	}
 	return f
 }
+
+// argName is the name of an argument without a name.
+func argName(i int) string { return "arg" + strconv.Itoa(i+1) }
 
 // isAddress reports whether the argument may be an address that the user knows
 // to be one.

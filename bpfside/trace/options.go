@@ -39,13 +39,11 @@ type Options struct {
 	// An entry says nothing about arguments whose type is known from metadata,
 	// unless that type is a pointer or an integer as wide as one.
 	Strings []string
-
-	strings []stringRule // Strings, by withDefaults
 }
 
 // withDefaults returns the options with every default filled in, or the reason
 // why they make no sense.
-func (o *Options) withDefaults() (_ Options, err error) {
+func (o *Options) withDefaults() (Options, error) {
 	var opts Options
 	if o != nil {
 		opts = *o
@@ -67,6 +65,6 @@ func (o *Options) withDefaults() (_ Options, err error) {
 		size *= 2
 	}
 	opts.BufferSize = size
-	opts.strings, err = parseStringRules(opts.Strings)
+	_, err := parseStringRules(opts.Strings)
 	return opts, err
 }

@@ -93,6 +93,7 @@ const (
 	formPointer
 	formString
 	formBytes
+	formCounted // a string whose length is another argument
 )
 
 // op returns the load that the form needs.
@@ -100,7 +101,7 @@ func (f form) op() op {
 	switch f {
 	case formString:
 		return opString
-	case formBytes:
+	case formBytes, formCounted:
 		return opBytes
 	}
 	return opWord
@@ -172,10 +173,10 @@ func (f *field) follow(v Value, rec []byte, word uint64, status int64, max int) 
 		n, v.Truncated = max, true
 	}
 	data := rec[f.area : f.area+n]
-	if f.form == formString {
-		v.Value = string(data)
-	} else {
+	if f.form == formBytes {
 		v.Value = bytes.Clone(data)
+	} else {
+		v.Value = string(data)
 	}
 	return v
 }

@@ -74,7 +74,7 @@ Tracing needs the capabilities CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN).`,
 	cmd.Flags().DurationVarP(&f.duration, "duration", "d", 0, "end after this time, such as 10s")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object an event")
 	cmd.Flags().IntVar(&f.opts.MaxString, "max-string", trace.DefaultMaxString, "keep up to `BYTES` of a string")
-	cmd.Flags().StringSliceVar(&f.opts.Strings, "string", nil, "read argument `NAME` (or argN) as a string; may be repeated")
+	cmd.Flags().StringSliceVar(&f.opts.Strings, "string", nil, "read argument `[PROBE.]NAME[/LENGTH]` (or argN) as a string; may be repeated")
 	return cmd
 }
 
