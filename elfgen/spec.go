@@ -15,7 +15,9 @@ const MaxArgs = 12
 // A ProviderSpec describes a provider: a plain value.
 type ProviderSpec struct {
 	// Name is the name of the provider: printable ASCII without ':' and
-	// blanks, at most MaxName bytes.
+	// blanks, at most MaxName bytes. Prefer a C identifier: perf takes no
+	// other, and one probe named otherwise can cost it all the probes of
+	// the object (docs/argument-spellings.md).
 	Name string
 	// Probes are the probes, each with a name of its own.
 	Probes []ProbeSpec
