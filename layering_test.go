@@ -22,6 +22,7 @@ var layers = []struct {
 }{
 	{"internal/sys", nil, "linked into other people's programs"},
 	{"internal/procmaps", nil, "a parser of text"},
+	{"internal/procwatch", []string{"internal/procmaps", "internal/feature", "golang.org/x/sys"}, "may not know of probes"},
 	{"elfgen/stapsdt", nil, "a codec of bytes"},
 	{"elfgen/internal/site", []string{"elfgen/stapsdt"}, "tables"},
 	{"elfgen/internal/btf", nil, "a codec of bytes"},
