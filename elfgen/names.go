@@ -46,14 +46,14 @@ func identifier(s string) string {
 }
 
 // paramName returns the name of the parameter at place 0 or 1 of an argument:
-// its own name or argN, and for the length of a []byte that with _len.
+// its own name or argN, counted from 1, and for the length of a []byte that with _len.
 func paramName(args []ArgSpec, index, place int) string {
 	name := args[index].Name
 	if name == "" {
 		if index < len(argNames) {
 			name = argNames[index]
 		} else {
-			name = "arg" + strconv.Itoa(index)
+			name = "arg" + strconv.Itoa(index+1)
 		}
 	}
 	if place == 1 {
@@ -63,6 +63,6 @@ func paramName(args []ArgSpec, index, place int) string {
 }
 
 var argNames = [MaxArgs]string{
-	"arg0", "arg1", "arg2", "arg3", "arg4", "arg5",
-	"arg6", "arg7", "arg8", "arg9", "arg10", "arg11",
+	"arg1", "arg2", "arg3", "arg4", "arg5", "arg6",
+	"arg7", "arg8", "arg9", "arg10", "arg11", "arg12",
 }

@@ -37,7 +37,8 @@ type ProbeSpec struct {
 
 // An ArgSpec describes one argument.
 type ArgSpec struct {
-	// Name is the name of the argument, a C identifier; "" means argN.
+	// Name is the name of the argument, a C identifier; "" means argN, counted
+	// from 1 as bcc and perf do.
 	Name string
 	Type *Type
 }
@@ -108,6 +109,19 @@ const (
 	// that newer x86-64 kernels replace by a call.
 	FormNop10
 )
+
+// String returns the name of the form: "nop1", "nop5", "nop10", or "unknown".
+func (f NopForm) String() string {
+	switch f {
+	case FormNop1:
+		return "nop1"
+	case FormNop5:
+		return "nop5"
+	case FormNop10:
+		return "nop10"
+	}
+	return "unknown"
+}
 
 // An Object is a fabricated shared object.
 type Object struct {

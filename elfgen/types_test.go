@@ -76,10 +76,10 @@ func TestProbeTypes(t *testing.T) {
 		for _, row := range []struct{ symbol, want string }{
 			{"web_x2d_shop__none", "nopfire:probe=web-shop:none web_x2d_shop__none()"},
 			{"web_x2d_shop__one", "nopfire:probe=web-shop:one web_x2d_shop__one(int32_t count)"},
-			{"web_x2d_shop__signed", "nopfire:probe=web-shop:signed web_x2d_shop__signed(int8_t arg0, int16_t arg1, int32_t arg2, int64_t arg3)"},
-			{"web_x2d_shop__unsigned", "nopfire:probe=web-shop:unsigned web_x2d_shop__unsigned(uint8_t arg0, uint16_t arg1, uint32_t arg2, uint64_t arg3)"},
+			{"web_x2d_shop__signed", "nopfire:probe=web-shop:signed web_x2d_shop__signed(int8_t arg1, int16_t arg2, int32_t arg3, int64_t arg4)"},
+			{"web_x2d_shop__unsigned", "nopfire:probe=web-shop:unsigned web_x2d_shop__unsigned(uint8_t arg1, uint16_t arg2, uint32_t arg3, uint64_t arg4)"},
 			{"web_x2d_shop__texts", "nopfire:probe=web-shop:texts web_x2d_shop__texts(const char* path, const uint8_t* body nopfire:len=2, uint64_t body_len, const char* err nopfire:go=error)"},
-			{"web_x2d_shop__rest", "nopfire:probe=web-shop:rest web_x2d_shop__rest(bool arg0, float arg1, double arg2, void* arg3)"},
+			{"web_x2d_shop__rest", "nopfire:probe=web-shop:rest web_x2d_shop__rest(bool arg1, float arg2, double arg3, void* arg4)"},
 			{"web_x2d_shop__struct", "nopfire:probe=web-shop:struct web_x2d_shop__struct(struct Request* req, int64_t took nopfire:go=time.Duration)"},
 			{"web_x2d_shop__a_x2f_b_x2b_c_x40_2", "nopfire:probe=web-shop:a/b+c@2 web_x2d_shop__a_x2f_b_x2b_c_x40_2()"},
 		} {

@@ -32,7 +32,8 @@ type SpecError struct {
 	// alone.
 	Provider string
 	// Probe and Argument are the names of what is at fault; ProbeIndex and
-	// ArgumentIndex their places in the spec, -1 if the fault lies above.
+	// ArgumentIndex their places in the spec, counted from 0 (the text counts
+	// from 1), -1 if the fault lies above.
 	Probe, Argument           string
 	ProbeIndex, ArgumentIndex int
 	// Reason is the fault, for instance "name contains ':'".
@@ -50,7 +51,7 @@ func (e *SpecError) Error() string {
 		if name != "" {
 			b.WriteString(strconv.Quote(name))
 		} else {
-			b.WriteString("number " + strconv.Itoa(index))
+			b.WriteString("number " + strconv.Itoa(index+1))
 		}
 		b.WriteString(": ")
 	}
@@ -96,7 +97,7 @@ func (p *ProviderSpec) Validate() error {
 	findDuplicates(len(p.Probes),
 		func(i int) string { return p.Probes[i].Name },
 		func(i, first int) {
-			f.add(p.Probes[i].Name, i, "", -1, "same name as probe number %d", first)
+			f.add(p.Probes[i].Name, i, "", -1, "same name as probe number %d", first+1)
 		})
 	return errors.Join(f.errs...)
 }
@@ -144,7 +145,7 @@ func (p *ProbeSpec) validate(f *faults, index int) {
 		}
 	}
 	findDuplicates(n, func(i int) string { return names[i] }, func(i, first int) {
-		f.add(p.Name, index, p.Args[owner[i]].Name, owner[i], "parameter name %q is taken by argument number %d", names[i], owner[first])
+		f.add(p.Name, index, p.Args[owner[i]].Name, owner[i], "parameter name %q is taken by argument number %d", names[i], owner[first]+1)
 	})
 }
 

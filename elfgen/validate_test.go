@@ -108,8 +108,8 @@ func TestArguments(t *testing.T) {
 		{"name with blank", []ArgSpec{{"a b", sint(4)}}, "no C identifier"},
 		{"name with digit first", []ArgSpec{{"1a", sint(4)}}, "no C identifier"},
 		{"long name", []ArgSpec{{strings.Repeat("a", MaxName+1), sint(4)}}, "201 bytes"},
-		{"same name", []ArgSpec{{"a", sint(4)}, {"a", sint(4)}}, `name "a" is taken by argument number 0`},
-		{"name of an unnamed one", []ArgSpec{{"arg1", sint(4)}, {"", sint(4)}}, `name "arg1" is taken`},
+		{"same name", []ArgSpec{{"a", sint(4)}, {"a", sint(4)}}, `name "a" is taken by argument number 1`},
+		{"name of an unnamed one", []ArgSpec{{"arg2", sint(4)}, {"", sint(4)}}, `name "arg2" is taken`},
 		{"name of a length", []ArgSpec{{"b", kind(Bytes)}, {"b_len", sint(4)}}, `name "b_len" is taken`},
 		{"go name with NUL", args(&Type{Kind: Int, Size: 8, Go: "a\x00b"}), "contains NUL"},
 		{"long go name", args(&Type{Kind: Int, Size: 8, Go: strings.Repeat("x", 900)}), "900 bytes"},
@@ -190,10 +190,10 @@ func TestAllFaultsAreReported(t *testing.T) {
 	}
 	want := []string{
 		`spec of provider "my provider": name contains a blank at byte 2`,
-		`spec of provider "my provider": probe number 0: name is empty`,
+		`spec of provider "my provider": probe number 1: name is empty`,
 		`spec of provider "my provider": probe "bad": argument "1": name is no C identifier: byte 0 is '1'`,
 		`spec of provider "my provider": probe "bad": argument "1": integer of 5 bytes: 1, 2, 4 or 8`,
-		`spec of provider "my provider": probe "twice": same name as probe number 1`,
+		`spec of provider "my provider": probe "twice": same name as probe number 2`,
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -68,7 +68,7 @@ func (t Type) String() string {
 
 // An Arg describes an argument of a dynamic probe.
 type Arg struct {
-	// Name is a C identifier; "" means arg0, arg1 …
+	// Name is a C identifier; "" means arg1, arg2 …
 	Name string
 	Type Type
 	// Elem is the type that a Pointer leads to, for the object's type

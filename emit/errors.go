@@ -33,7 +33,7 @@ func (e *ArgError) Error() string {
 	}
 	name := e.Name
 	if name == "" {
-		name = fmt.Sprintf("arg%d", e.Index)
+		name = fmt.Sprintf("arg%d", e.Index+1)
 	}
 	return fmt.Sprintf("fire %s:%s: argument %s: %s", e.Provider, e.Probe, name, e.Reason)
 }

@@ -48,7 +48,7 @@ func ExampleMust() {
 	defer func() { fmt.Println(recover()) }()
 	emit.Must(emit.NewProbe1[chan int](app, "jobs", nil))
 	// Output:
-	// emit: spec of provider "myapp": probe "jobs": argument number 0: type chan int cannot travel
+	// emit: spec of provider "myapp": probe "jobs": argument number 1: type chan int cannot travel
 }
 
 // FireFunc computes the arguments only if somebody traces the probe.

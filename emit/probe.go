@@ -13,7 +13,7 @@ import (
 // ProbeOptions are the options of a probe. Nil means none.
 type ProbeOptions struct {
 	// Args are the names of the arguments, C identifiers, as many as the
-	// probe has; nil means arg0, arg1 …
+	// probe has; nil means arg1, arg2 …
 	Args []string
 	// Semaphore adds a semaphore for tracers that insist on one. A tracer
 	// that does not use the semaphore of a probe that has one cannot
