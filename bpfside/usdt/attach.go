@@ -11,13 +11,17 @@ import (
 type Options struct {
 	// Cookie is what bpf_get_attach_cookie returns in the program.
 	Cookie uint64
-	// Cookies, if not nil, has a cookie for each location of the target.
+	// Cookies, if not nil, has a cookie for each location of the target; of
+	// all targets, one after another, in AttachAll.
 	Cookies []uint64
 	// PID is the process to trace; 0: the one of the target; AllProcesses:
 	// every process that maps the file, later ones too.
 	PID int
 	// Method is the method that the program was prepared for.
 	Method Method
+	// LeftOut, if not nil, is called for each location that is not attached
+	// to while others are, with the reason: Location.Err, or Site.Err.
+	LeftOut func(t *Target, loc *Location, reason error)
 }
 
 // AllProcesses is the PID that stands for every process.
@@ -35,28 +39,37 @@ type place struct {
 }
 
 // plan checks a target and returns what to attach to: each offset once, in the
-// order of the locations. Locations with an Err are left out, unless there is no
-// other. Nothing has been changed in any process when it refuses.
-func plan(t *Target, o *Options) ([]place, error) {
-	if o.Cookies != nil && len(o.Cookies) != len(t.Locations) {
-		return nil, fmt.Errorf("%d cookies for %d locations", len(o.Cookies), len(t.Locations))
-	}
+// order of the locations, with the cookie of the same index. Locations that cannot
+// be attached to, because of their Err or that of their site, are left out, unless
+// there is no other. Nothing has been changed in any process when it refuses. Sites
+// may be nil: then the instructions are taken as they are.
+func plan(t *Target, o *Options, cookies []uint64, sites []Site) ([]place, error) {
 	if len(t.Locations) == 0 {
 		return nil, errors.New("target has no location")
 	}
+	type fault struct {
+		loc *Location
+		err error
+	}
 	var places []place
-	var faults []error
+	var faults []fault
 	at := make(map[uint64]place, len(t.Locations))
-	shared := make(map[uint64]int)
 	for i := range t.Locations {
 		loc := &t.Locations[i]
-		if loc.Err != nil {
-			faults = append(faults, loc.Err)
+		p := place{loc.Offset, loc.RefCtrOffset, o.Cookie}
+		err := loc.Err
+		if err == nil && sites != nil {
+			if err = sites[i].Err; err != nil {
+				err = fmt.Errorf("location %#x: %w", loc.Offset, err)
+			}
+			p.offset += uint64(sites[i].Shift)
+		}
+		if err != nil {
+			faults = append(faults, fault{loc, err})
 			continue
 		}
-		p := place{loc.Offset, loc.RefCtrOffset, o.Cookie}
-		if o.Cookies != nil {
-			p.cookie = o.Cookies[i]
+		if cookies != nil {
+			p.cookie = cookies[i]
 		}
 		if first, dup := at[p.offset]; dup {
 			if first.refCtr != p.refCtr {
@@ -66,18 +79,40 @@ func plan(t *Target, o *Options) ([]place, error) {
 			continue
 		}
 		at[p.offset] = p
-		if p.refCtr != 0 {
-			if shared[p.refCtr]++; shared[p.refCtr] > MaxSharedSemaphore {
-				return nil, fmt.Errorf("more than %d locations share the semaphore at %#x, which would overflow: attach to fewer at once",
-					MaxSharedSemaphore, p.refCtr)
-			}
-		}
 		places = append(places, p)
 	}
 	if len(places) == 0 {
-		return nil, fmt.Errorf("none of %d locations can be attached to: %w", len(t.Locations), errors.Join(dedup(faults)...))
+		var errs []error
+		for _, f := range faults {
+			errs = append(errs, f.err)
+		}
+		return nil, fmt.Errorf("none of %d locations can be attached to: %w", len(t.Locations), errors.Join(dedup(errs)...))
+	}
+	if err := checkSemaphores(places); err != nil {
+		return nil, err
+	}
+	if o.LeftOut != nil {
+		for _, f := range faults {
+			o.LeftOut(t, f.loc, f.err)
+		}
 	}
 	return places, nil
+}
+
+// checkSemaphores refuses places that would make a semaphore overflow when they
+// are attached to together.
+func checkSemaphores(places []place) error {
+	shared := make(map[uint64]int)
+	for _, p := range places {
+		if p.refCtr == 0 {
+			continue
+		}
+		if shared[p.refCtr]++; shared[p.refCtr] > MaxSharedSemaphore {
+			return fmt.Errorf("more than %d locations share the semaphore at %#x, which would overflow: attach to fewer at once",
+				MaxSharedSemaphore, p.refCtr)
+		}
+	}
+	return nil
 }
 
 // dedup drops errors with a text that stood before.
@@ -97,6 +132,9 @@ func dedup(errs []error) []error {
 type AttachError struct {
 	// Provider and Probe name the probe, Path its file.
 	Provider, Probe, Path string
+	// Others is the number of other probes of the file that were to be
+	// attached to by the same link.
+	Others int
 	// PID is the process that was asked for, 0 for all.
 	PID int
 	// Method is the method that was tried.
@@ -104,9 +142,17 @@ type AttachError struct {
 	Err    error
 }
 
+func attachError(t *Target, others, pid int, m Method, err error) *AttachError {
+	return &AttachError{t.Provider, t.Name, t.Path, others, pid, m, err}
+}
+
 func (e *AttachError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "attach to %s in %s", printable(e.Provider+":"+e.Probe), printable(e.Path))
+	fmt.Fprintf(&b, "attach to %s", printable(e.Provider+":"+e.Probe))
+	if e.Others > 0 {
+		fmt.Fprintf(&b, " and %d other probes", e.Others)
+	}
+	fmt.Fprintf(&b, " in %s", printable(e.Path))
 	if e.PID != 0 {
 		fmt.Fprintf(&b, " of process %d", e.PID)
 	}

@@ -21,75 +21,57 @@ import (
 // byte as far as size and time of change can tell; else the error wraps
 // ErrChanged. Semaphores are counted up in the traced processes until the link
 // is closed, also when this process dies. Locations that cannot be attached to
-// (Location.Err) are left out if there are others.
+// (Location.Err, or the Err of the Site) are left out if there are others: see
+// Options.LeftOut. The probe is put on the instruction that the kernel optimizes,
+// if the location is one of the known forms of several nops: see Site.Shift.
 //
 // The caller closes the link. If nobody does, it ends with the process.
 func AttachUSDT(prog *ebpf.Program, t *Target, opts *Options) (link.Link, error) {
+	links, err := AttachAll(prog, []*Target{t}, opts)
+	if err != nil {
+		return nil, err
+	}
+	return links[0], nil
+}
+
+// AttachAll attaches a program to all locations of several targets, with one link
+// for each file and process that they are in, in the order of the targets; else it
+// is as AttachUSDT. Either all are attached to, or none: the error then holds an
+// *AttachError for each file that is in the way.
+func AttachAll(prog *ebpf.Program, targets []*Target, opts *Options) ([]link.Link, error) {
 	var o Options
 	if opts != nil {
 		o = *opts
 	}
-	pid := o.PID
-	switch {
-	case pid == 0:
-		pid = t.PID
-	case pid < 0:
-		pid = 0
-	}
-	fail := func(err error) (link.Link, error) {
-		return nil, &AttachError{t.Provider, t.Name, t.Path, pid, o.Method, err}
-	}
-	if prog == nil {
-		return fail(errors.New("no program"))
-	}
-	places, err := plan(t, &o)
+	groups, err := groupTargets(targets, &o)
 	if err != nil {
-		return fail(err)
-	}
-	if o.Method, err = o.Method.resolve(); err != nil {
-		return fail(err)
-	}
-	f, err := reopen(t)
-	if err != nil {
-		return fail(err)
-	}
-	defer f.Close()
-	// The descriptor leads the kernel to the file that was just compared,
-	// whatever becomes of its name.
-	ex, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
-	if err != nil {
-		return fail(err)
-	}
-	var l link.Link
-	if o.Method == UprobeMulti {
-		l, err = attachMulti(ex, prog, places, pid)
-	} else {
-		l, err = attachPerf(ex, prog, places, pid)
-	}
-	if err != nil {
-		return fail(explain(err, prog, t, places, o.Method, pid))
-	}
-	return l, nil
-}
-
-// reopen opens the file of a target and makes sure that it is the same.
-func reopen(t *Target) (*os.File, error) {
-	f, err := openRegular(t.Open)
-	if err != nil && t.PID > 0 && errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("open %s: %w (has the process ended, or the object been unmapped?)", t.Open, unwrapPath(err))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", printable(t.Open), unwrapPath(err))
-	}
-	id, err := identify(f)
-	if err == nil && id != t.ID {
-		err = fmt.Errorf("%s: %w", printable(t.Open), ErrChanged)
-	}
-	if err != nil {
-		f.Close()
 		return nil, err
 	}
-	return f, nil
+	var errs []error
+	if o.Method, err = o.Method.resolve(); err == nil && prog == nil {
+		err = errors.New("no program")
+	}
+	for _, g := range groups {
+		if err != nil {
+			errs = append(errs, g.fail(o.Method, err))
+		} else if err := g.plan(&o); err != nil {
+			errs = append(errs, g.fail(o.Method, err))
+		}
+		defer g.close()
+	}
+	if len(errs) > 0 {
+		return nil, join(errs)
+	}
+	links := make([]link.Link, 0, len(groups))
+	for _, g := range groups {
+		l, err := g.attach(prog, o.Method)
+		if err != nil {
+			closeAll(links)
+			return nil, g.fail(o.Method, err)
+		}
+		links = append(links, l)
+	}
+	return links, nil
 }
 
 func attachMulti(ex *link.Executable, prog *ebpf.Program, places []place, pid int) (link.Link, error) {

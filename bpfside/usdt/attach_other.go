@@ -12,5 +12,11 @@ import (
 // AttachUSDT attaches a program to all locations of a target on Linux; here it
 // returns an error that wraps ErrNotSupported.
 func AttachUSDT(_ *ebpf.Program, t *Target, _ *Options) (link.Link, error) {
-	return nil, &AttachError{t.Provider, t.Name, t.Path, t.PID, Auto, fmt.Errorf("%w: needs Linux", ErrNotSupported)}
+	return nil, attachError(t, 0, t.PID, Auto, fmt.Errorf("%w: needs Linux", ErrNotSupported))
+}
+
+// AttachAll attaches a program to all locations of several targets on Linux; here
+// it returns an error that wraps ErrNotSupported.
+func AttachAll(*ebpf.Program, []*Target, *Options) ([]link.Link, error) {
+	return nil, fmt.Errorf("attach: %w: needs Linux", ErrNotSupported)
 }

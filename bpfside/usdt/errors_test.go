@@ -53,7 +53,8 @@ func TestErrorTexts(t *testing.T) {
 		{&FileError{"/bin/x", ".note.stapsdt", 0x1f4, "app:x", io.ErrUnexpectedEOF}, io.ErrUnexpectedEOF, "/bin/x: .note.stapsdt: at 0x1f4: app:x: unexpected EOF"},
 		{&FileError{"", "", -1, "", ErrNotELF}, ErrNotELF, "not an ELF file"},
 		{&FileError{"/tmp/a\nb", "", -1, "", ErrNotELF}, ErrNotELF, `"/tmp/a\nb": not an ELF file`},
-		{&AttachError{"app", "x", "/bin/x", 7, UprobeMulti, ErrChanged}, ErrChanged, "attach to app:x in /bin/x of process 7 by uprobe_multi: file has changed since its notes were read"},
+		{&AttachError{"app", "x", "/bin/x", 0, 7, UprobeMulti, ErrChanged}, ErrChanged, "attach to app:x in /bin/x of process 7 by uprobe_multi: file has changed since its notes were read"},
+		{&AttachError{"app", "x", "/bin/x", 3, 0, PerfEvent, ErrChanged}, ErrChanged, "attach to app:x and 3 other probes in /bin/x by perf_event: file has changed since its notes were read"},
 		{&ConflictError{[]string{"bpf link 3"}, io.EOF}, io.EOF, "EOF: another tracer holds a location with another semaphore setting: bpf link 3"},
 	} {
 		if tc.err.Error() != tc.want {

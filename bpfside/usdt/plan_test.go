@@ -16,25 +16,28 @@ func TestPlan(t *testing.T) {
 		return ls
 	}
 	for _, tc := range []struct {
-		name string
-		locs []Location
-		opts Options
-		want []place
-		err  string
-		is   error
+		name  string
+		locs  []Location
+		opts  Options
+		sites []Site
+		want  []place
+		err   string
+		is    error
 	}{
-		{"one", []Location{loc(1, 0)}, Options{Cookie: 7}, []place{{1, 0, 7}}, "", nil},
-		{"cookie for each", []Location{loc(1, 0), loc(2, 4)}, Options{Cookies: []uint64{7, 8}}, []place{{1, 0, 7}, {2, 4, 8}}, "", nil},
-		{"same place twice", []Location{loc(1, 2), loc(1, 2)}, Options{}, []place{{1, 2, 0}}, "", nil},
-		{"bad ones are left out", []Location{bad, loc(1, 0)}, Options{Cookies: []uint64{7, 8}}, []place{{1, 0, 8}}, "", nil},
-		{"all bad", []Location{bad, bad}, Options{}, nil, "none of 2 locations can be attached to: semaphore is not aligned to 2 bytes", ErrSemaphoreOdd},
-		{"none", nil, Options{}, nil, "target has no location", nil},
-		{"cookies missing", []Location{loc(1, 0)}, Options{Cookies: []uint64{}}, nil, "0 cookies for 1 locations", nil},
-		{"two semaphores", []Location{loc(1, 2), loc(1, 4)}, Options{}, nil, "location 0x1 stands in two notes with semaphores at 0x2 and 0x4: the kernel takes one for an instruction", nil},
-		{"semaphore overflows", many(32768), Options{}, nil, "more than 32767 locations share the semaphore at 0x100, which would overflow: attach to fewer at once", nil},
+		{"one", []Location{loc(1, 0)}, Options{Cookie: 7}, nil, []place{{1, 0, 7}}, "", nil},
+		{"cookie for each", []Location{loc(1, 0), loc(2, 4)}, Options{Cookies: []uint64{7, 8}}, nil, []place{{1, 0, 7}, {2, 4, 8}}, "", nil},
+		{"same place twice", []Location{loc(1, 2), loc(1, 2)}, Options{}, nil, []place{{1, 2, 0}}, "", nil},
+		{"bad ones are left out", []Location{bad, loc(1, 0)}, Options{Cookies: []uint64{7, 8}}, nil, []place{{1, 0, 8}}, "", nil},
+		{"all bad", []Location{bad, bad}, Options{}, nil, nil, "none of 2 locations can be attached to: semaphore is not aligned to 2 bytes", ErrSemaphoreOdd},
+		{"none", nil, Options{}, nil, nil, "target has no location", nil},
+		{"site behind the location", []Location{loc(1, 2), loc(9, 2)}, Options{}, []Site{{Shift: 1}, {}}, []place{{2, 2, 0}, {9, 2, 0}}, "", nil},
+		{"refused site", []Location{loc(1, 0), loc(2, 0)}, Options{}, []Site{{Err: ErrRefused}, {}}, []place{{2, 0, 0}}, "", nil},
+		{"all refused", []Location{loc(1, 0)}, Options{}, []Site{{Err: ErrRefused}}, nil, "none of 1 locations can be attached to: location 0x1: instruction cannot be probed", ErrRefused},
+		{"two semaphores", []Location{loc(1, 2), loc(1, 4)}, Options{}, nil, nil, "location 0x1 stands in two notes with semaphores at 0x2 and 0x4: the kernel takes one for an instruction", nil},
+		{"semaphore overflows", many(32768), Options{}, nil, nil, "more than 32767 locations share the semaphore at 0x100, which would overflow: attach to fewer at once", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := plan(&Target{Probe: Probe{Locations: tc.locs}}, &tc.opts)
+			got, err := plan(&Target{Probe: Probe{Locations: tc.locs}}, &tc.opts, tc.opts.Cookies, tc.sites)
 			if (err == nil) != (tc.err == "") || err != nil && err.Error() != tc.err {
 				t.Fatalf("error %v, want %q", err, tc.err)
 			}
@@ -46,7 +49,7 @@ func TestPlan(t *testing.T) {
 			}
 		})
 	}
-	if got, err := plan(&Target{Probe: Probe{Locations: many(MaxSharedSemaphore)}}, &Options{}); err != nil || len(got) != MaxSharedSemaphore {
+	if got, err := plan(&Target{Probe: Probe{Locations: many(MaxSharedSemaphore)}}, &Options{}, nil, nil); err != nil || len(got) != MaxSharedSemaphore {
 		t.Errorf("%d places, %v for the largest number on one semaphore", len(got), err)
 	}
 }

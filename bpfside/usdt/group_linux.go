@@ -1,0 +1,120 @@
+package usdt
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+)
+
+// A group are targets that one link can hold.
+type group struct {
+	pid     int // 0: all processes
+	targets []*Target
+	cookies [][]uint64 // of each target; nil: the one of the options
+
+	file   *os.File
+	places []place
+}
+
+// groupTargets splits targets by file and process.
+func groupTargets(targets []*Target, o *Options) ([]*group, error) {
+	type key struct {
+		id  FileID
+		pid int
+	}
+	var groups []*group
+	byKey := make(map[key]*group)
+	cookies := o.Cookies
+	for _, t := range targets {
+		k := key{t.ID, o.PID}
+		switch {
+		case o.PID == 0:
+			k.pid = t.PID
+		case o.PID < 0:
+			k.pid = 0
+		}
+		g := byKey[k]
+		if g == nil {
+			g = &group{pid: k.pid}
+			byKey[k] = g
+			groups = append(groups, g)
+		}
+		g.targets = append(g.targets, t)
+		var own []uint64
+		if o.Cookies != nil {
+			if len(cookies) < len(t.Locations) {
+				return nil, g.fail(o.Method, fmt.Errorf("%d cookies for more locations", len(o.Cookies)))
+			}
+			own, cookies = cookies[:len(t.Locations)], cookies[len(t.Locations):]
+		}
+		g.cookies = append(g.cookies, own)
+	}
+	switch {
+	case len(targets) == 0:
+		return nil, errors.New("attach: no target")
+	case len(cookies) > 0:
+		return nil, groups[0].fail(o.Method, fmt.Errorf("%d cookies for %d locations", len(o.Cookies), len(o.Cookies)-len(cookies)))
+	}
+	return groups, nil
+}
+
+func (g *group) fail(m Method, err error) error {
+	return attachError(g.targets[0], len(g.targets)-1, g.pid, m, err)
+}
+
+// plan opens the file, and decides where to attach.
+func (g *group) plan(o *Options) error {
+	var err error
+	if g.file, err = reopen(g.targets[0]); err != nil {
+		return err
+	}
+	sr := newSiteReader(g.file, g.targets[0].ID.Size, g.targets[0].Path, thisKernel())
+	for i, t := range g.targets {
+		places, err := plan(t, o, g.cookies[i], sr.sites(t))
+		if err != nil {
+			if i > 0 { // the error names the first probe
+				err = fmt.Errorf("%s: %w", printable(t.String()), err)
+			}
+			return err
+		}
+		g.places = append(g.places, places...)
+	}
+	return checkSemaphores(g.places)
+}
+
+func (g *group) close() {
+	if g.file != nil {
+		g.file.Close()
+	}
+}
+
+// attach attaches the program to what was planned.
+func (g *group) attach(prog *ebpf.Program, m Method) (link.Link, error) {
+	// The descriptor leads the kernel to the file that was just compared,
+	// whatever becomes of its name.
+	ex, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", g.file.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	var l link.Link
+	if m == UprobeMulti {
+		l, err = attachMulti(ex, prog, g.places, g.pid)
+	} else {
+		l, err = attachPerf(ex, prog, g.places, g.pid)
+	}
+	if err != nil {
+		return nil, explain(err, prog, g.targets[0], g.places, m, g.pid)
+	}
+	return l, nil
+}
+
+// join is errors.Join, but that a single error stays as it is.
+func join(errs []error) error {
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,255 @@
+package usdt
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+
+	"golang.org/x/arch/x86/x86asm"
+
+	"github.com/nopfire/nopfire/elfgen/stapsdt"
+)
+
+// Sites looks at the instructions at the locations of a target, one Site for
+// each and in their order. The file is opened anew and must be the one whose
+// notes were read; else the error wraps ErrChanged. A location with an Err gets
+// an empty Site with that Err.
+func (t *Target) Sites() ([]Site, error) {
+	f, err := reopen(t)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return newSiteReader(f, t.ID.Size, t.Path, thisKernel()).sites(t), nil
+}
+
+// reopen opens the file of a target and makes sure that it is the same.
+func reopen(t *Target) (*os.File, error) {
+	f, err := openRegular(t.Open)
+	if err != nil && t.PID > 0 && errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("open %s: %w (has the process ended, or the object been unmapped?)", t.Open, unwrapPath(err))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", printable(t.Open), unwrapPath(err))
+	}
+	id, err := identify(f)
+	if err == nil && id != t.ID {
+		err = fmt.Errorf("%s: %w", printable(t.Open), ErrChanged)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// A siteReader decodes the locations of one file. What it needs beyond the code
+// itself, it reads when it is first asked for.
+type siteReader struct {
+	r    io.ReaderAt
+	size int64
+	path string
+	dec  *decoder
+
+	window    []byte // of the file, from windowAt on
+	windowAt  int64
+	locations map[uint64]bool // offsets of all locations of the file
+	functions *functions
+}
+
+func newSiteReader(r io.ReaderAt, size int64, path string, dec *decoder) *siteReader {
+	return &siteReader{r: r, size: size, path: path, dec: dec}
+}
+
+// sites decodes the locations of a target.
+func (sr *siteReader) sites(t *Target) []Site {
+	out := make([]Site, len(t.Locations))
+	order := make([]int, 0, len(t.Locations))
+	for i := range t.Locations {
+		if err := t.Locations[i].Err; err != nil {
+			out[i] = Site{Err: err}
+			continue
+		}
+		order = append(order, i)
+	}
+	// By ascending offset, so that each part of the file is read once.
+	sort.SliceStable(order, func(a, b int) bool { return t.Locations[order[a]].Offset < t.Locations[order[b]].Offset })
+	for _, i := range order {
+		out[i] = sr.site(&t.Locations[i])
+	}
+	return out
+}
+
+// site decodes one location.
+func (sr *siteReader) site(loc *Location) Site {
+	code, err := sr.code(loc.Offset, maxSpot)
+	if err != nil {
+		return Site{}
+	}
+	site := sr.dec.decode(spot{
+		machine: loc.Machine, code: code, offset: loc.Offset,
+		fixed:      countsFromProbe(loc),
+		isLocation: sr.isLocation,
+	})
+	if site.Nop || site.Err != nil {
+		return site
+	}
+	// Not what sys/sdt.h makes: a note that is wrong by a few bytes would
+	// have the kernel write a breakpoint into the middle of an instruction.
+	if err := sr.inside(loc); err != nil {
+		site = Site{}
+		site.refuse(err)
+	}
+	return site
+}
+
+// countsFromProbe reports whether an argument is found by the address of the
+// probed instruction, see Location.resolve.
+func countsFromProbe(loc *Location) bool {
+	pc := programCounter[loc.Machine]
+	if len(loc.Symbols) == 0 || pc == "" {
+		return false
+	}
+	for _, a := range loc.Args() {
+		if a.Operand.Base == pc || a.Operand.Index == pc {
+			return true
+		}
+	}
+	return false
+}
+
+// code returns up to n bytes of the file from an offset on, fewer at its end.
+func (sr *siteReader) code(offset uint64, n int) ([]byte, error) {
+	const window = 64 << 10
+	if offset >= uint64(sr.size) {
+		return nil, io.ErrUnexpectedEOF
+	}
+	off := int64(offset)
+	n = int(min(int64(n), sr.size-off))
+	if off < sr.windowAt || off+int64(n) > sr.windowAt+int64(len(sr.window)) {
+		want := int(min(int64(max(window, n)), sr.size-off))
+		if cap(sr.window) < want {
+			sr.window = make([]byte, want)
+		}
+		sr.window = sr.window[:want]
+		sr.windowAt = off
+		if got, err := sr.r.ReadAt(sr.window, off); got < n {
+			sr.window = sr.window[:0]
+			return nil, err
+		} else {
+			sr.window = sr.window[:got]
+		}
+	}
+	return sr.window[off-sr.windowAt:][:n], nil
+}
+
+// isLocation reports whether any note of the file points at an offset.
+func (sr *siteReader) isLocation(offset uint64) bool {
+	if sr.locations == nil {
+		sr.locations = make(map[uint64]bool)
+		f := &File{Path: sr.path}
+		if err := f.read(sr.r, sr.size); err != nil {
+			return false
+		}
+		for _, p := range f.Probes {
+			for i := range p.Locations {
+				sr.locations[p.Locations[i].Offset] = true
+			}
+		}
+	}
+	return sr.locations[offset]
+}
+
+// inside returns an error if a location is known to be in the middle of an
+// instruction.
+func (sr *siteReader) inside(loc *Location) error {
+	if loc.Machine != stapsdt.X86_64 {
+		return nil // i386 is not worth it; the others have no middle
+	}
+	if sr.functions == nil {
+		sr.functions = readFunctions(sr.r)
+	}
+	fn, ok := sr.functions.find(loc.Address)
+	const most = 1 << 20
+	if !ok || loc.Address-fn.addr > most || loc.Offset < loc.Address-fn.addr {
+		return nil
+	}
+	code, err := sr.code(loc.Offset-(loc.Address-fn.addr), int(loc.Address-fn.addr)+maxSpot)
+	if err != nil {
+		return nil
+	}
+	return insideInstruction(code, int(loc.Address-fn.addr), fn.name)
+}
+
+// insideInstruction walks over the instructions of a function, and returns an
+// error if one of them begins before at and ends behind it. It stays silent when
+// it meets something that it cannot decode, as it then knows nothing.
+func insideInstruction(code []byte, at int, function string) error {
+	for pos := 0; pos < at; {
+		inst, err := x86asm.Decode(code[pos:], 64)
+		if err != nil || inst.Len == 0 {
+			return nil
+		}
+		if pos+inst.Len > at {
+			return fmt.Errorf("it is byte %d of the %d of %q at %s+%#x",
+				at-pos, inst.Len, x86asm.GNUSyntax(inst, 0, nil), printable(function), pos)
+		}
+		pos += inst.Len
+	}
+	return nil
+}
+
+// functions are the functions of a file by ascending address.
+type functions struct{ list []function }
+
+type function struct {
+	addr, size uint64
+	name       string
+}
+
+// readFunctions reads the symbol tables of a file: of one that cannot be read, or
+// is as large as only a hostile one is, there are none.
+func readFunctions(r io.ReaderAt) (fs *functions) {
+	fs = new(functions)
+	defer func() {
+		// Package debug/elf is not made for hostile files.
+		if recover() != nil {
+			fs.list = nil
+		}
+	}()
+	ef, err := elf.NewFile(r)
+	if err != nil {
+		return fs
+	}
+	for _, s := range ef.Sections {
+		if (s.Type == elf.SHT_SYMTAB || s.Type == elf.SHT_STRTAB) && s.FileSize > maxSymbolBytes {
+			return fs
+		}
+	}
+	for _, read := range []func() ([]elf.Symbol, error){ef.Symbols, ef.DynamicSymbols} {
+		syms, err := read()
+		if err != nil {
+			continue
+		}
+		for _, s := range syms {
+			if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Section != elf.SHN_UNDEF && s.Size > 0 {
+				fs.list = append(fs.list, function{s.Value, s.Size, s.Name})
+			}
+		}
+	}
+	sort.SliceStable(fs.list, func(i, j int) bool { return fs.list[i].addr < fs.list[j].addr })
+	return fs
+}
+
+// find returns the function that an address is in. Of functions that lie in each
+// other, which only assembly makes, it takes the one that starts last.
+func (fs *functions) find(addr uint64) (function, bool) {
+	i := sort.Search(len(fs.list), func(i int) bool { return fs.list[i].addr > addr }) - 1
+	if i < 0 || addr-fs.list[i].addr >= fs.list[i].size {
+		return function{}, false
+	}
+	return fs.list[i], true
+}
