@@ -155,6 +155,11 @@ type Target struct {
 	ID FileID
 	// PID is the process to trace, 0 for every process that maps the file.
 	PID int
+	// PIDs are the processes that were seen to map the file, ascending, if a
+	// search of all processes or a Follower has found it.
+	PIDs []int
+
+	others []string // paths to try where Open leads nowhere any more
 }
 
 // Key identifies a target among others: two targets with equal keys would

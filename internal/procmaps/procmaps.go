@@ -93,25 +93,55 @@ var errNoProcess = errors.New("process ended")
 
 // Of yields the mappings of a process. A line that cannot be read yields a
 // *FormatError and the next line follows; any other error is the last thing
-// yielded. The error of a process that does not exist wraps os.ErrNotExist.
+// yielded. The error of a process that does not exist wraps os.ErrNotExist. One
+// that has ended and was not waited for has no mappings, like a kernel thread.
 func Of(pid int) iter.Seq2[Mapping, error] {
 	return func(yield func(Mapping, error) bool) {
-		f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
-		if err != nil {
-			yield(Mapping{}, fmt.Errorf("read mappings of process %d: %w", pid, err))
+		any, more := readMaps(pid, fmt.Sprintf("/proc/%d/maps", pid), yield)
+		if any || !more {
 			return
 		}
-		defer f.Close()
-		for m, err := range Parse(f) {
-			var fe *FormatError
-			if err != nil && !errors.As(err, &fe) {
-				err = fmt.Errorf("read mappings of process %d: %w", pid, gone(err))
-			}
-			if !yield(m, err) {
+		// The first thread of a process can end before the others, and
+		// with it goes what /proc/PID itself shows.
+		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		if err != nil || len(tasks) < 2 {
+			return
+		}
+		for _, t := range tasks {
+			ended := false
+			any, more := readMaps(pid, fmt.Sprintf("/proc/%d/task/%s/maps", pid, t.Name()), func(m Mapping, err error) bool {
+				ended = errors.Is(err, os.ErrNotExist)
+				return ended || yield(m, err)
+			})
+			if any && !ended || !more {
 				return
 			}
 		}
 	}
+}
+
+// readMaps yields what a maps file says. It reports whether that was anything,
+// and whether more is wanted.
+func readMaps(pid int, path string, yield func(Mapping, error) bool) (any, more bool) {
+	fail := func(err error) bool {
+		return yield(Mapping{}, fmt.Errorf("read mappings of process %d: %w", pid, gone(err)))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return true, fail(err)
+	}
+	defer f.Close()
+	for m, err := range Parse(f) {
+		any = true
+		var fe *FormatError
+		if err != nil && !errors.As(err, &fe) {
+			return true, fail(err)
+		}
+		if !yield(m, err) {
+			return true, false
+		}
+	}
+	return any, true
 }
 
 // gone turns the error of reading from a process that has ended into one that

@@ -1,0 +1,166 @@
+package usdt
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/nopfire/nopfire/internal/feature"
+	"github.com/nopfire/nopfire/internal/procmaps"
+)
+
+// executableFiles yields the mappings of a process that show a file executable,
+// each file once as far as its numbers tell. Errors are as those of procmaps.Of,
+// and name the process.
+func executableFiles(pid int) iter.Seq2[procmaps.Mapping, error] {
+	return func(yield func(procmaps.Mapping, error) bool) {
+		seen := make(map[inode]bool)
+		for m, err := range procmaps.Of(pid) {
+			var fe *procmaps.FormatError
+			if errors.As(err, &fe) {
+				err = fmt.Errorf("process %d: %w", pid, err)
+			}
+			if err == nil && (m.Inode == 0 || m.Perms&procmaps.Exec == 0 || seen[inodeOf(m)]) {
+				continue
+			}
+			if err == nil {
+				seen[inodeOf(m)] = true
+			}
+			if !yield(m, err) {
+				return
+			}
+		}
+	}
+}
+
+// An inode is a file as the mappings of a process number it.
+type inode struct {
+	major, minor uint32
+	inode        uint64
+}
+
+func inodeOf(m procmaps.Mapping) inode { return inode{m.Major, m.Minor, m.Inode} }
+
+// A fileCache reads each file once, whichever process maps it. Files are told
+// apart by what stat says: the device numbers in mappings are one for several
+// file systems of btrfs.
+type fileCache map[FileID]*File
+
+// read reads the file behind a mapping, and returns the path under which it was
+// opened. First tells that the file was not met before; the error of one that
+// cannot be read comes with that only, and its File is nil afterwards.
+func (c fileCache) read(pid int, m procmaps.Mapping) (f *File, open string, first bool, err error) {
+	r, open, err := openMapped(pid, m)
+	if err != nil {
+		return nil, "", true, err
+	}
+	if r == nil {
+		return &File{Path: m.Path}, open, false, nil
+	}
+	defer r.Close()
+	id, err := identify(r)
+	if err != nil {
+		return nil, "", true, fmt.Errorf("open %s: %w", printable(m.Path), err)
+	}
+	if f, ok := c[id]; ok {
+		return f, open, false, nil
+	}
+	f, err = readMapped(r, m.Path)
+	c[id] = f
+	return f, open, true, err
+}
+
+// readMapped reads the notes of a mapped file. That it is no ELF file is no
+// fault: plenty of programs map other files executable.
+func readMapped(r *os.File, path string) (*File, error) {
+	f, err := readFile(r, path)
+	if errors.Is(err, ErrNotELF) {
+		f, err = &File{Path: path}, nil
+		f.ID, _ = identify(r)
+	}
+	return f, err
+}
+
+// openMapped opens the file behind a mapping, and returns the path under which it
+// did. It is nil for a device, which has no notes.
+func openMapped(pid int, m procmaps.Mapping) (*os.File, string, error) {
+	open := m.MapFile(pid)
+	f, err := openRegular(open)
+	if err == nil {
+		return f, open, nil
+	}
+	if errors.Is(err, ErrNotELF) {
+		return nil, open, nil
+	}
+	f, open, fallbackErr := openByName(pid, m)
+	if fallbackErr == nil {
+		return f, open, nil
+	}
+	err = feature.Explain("open "+m.MapFile(pid), unwrapPath(err), feature.CapCheckpointRestore)
+	return nil, "", &FileError{m.Path, "", -1, "", fmt.Errorf("process %d: %w (and %w)", pid, err, fallbackErr)}
+}
+
+// errNoSuchFile is the fault of a mapping whose file cannot be reached.
+var errNoSuchFile = errors.New("no name and no descriptor leads to the mapped file")
+
+// openByName looks for the file of a mapping without map_files: under its name,
+// and among the open files of the process, where a memfd usually is. The inode
+// number must be the mapped one; the device is not compared, because some file
+// systems show another one in the mappings than in stat.
+func openByName(pid int, m procmaps.Mapping) (*os.File, string, error) {
+	try := func(path string) (*os.File, bool) {
+		f, err := openRegular(path)
+		if err != nil {
+			return nil, false
+		}
+		if id, err := identify(f); err == nil && id.Inode == m.Inode {
+			return f, true
+		}
+		f.Close()
+		return nil, false
+	}
+	if !m.Deleted && filepath.IsAbs(m.Path) {
+		path := fmt.Sprintf("/proc/%d/root%s", pid, m.Path)
+		if f, ok := try(path); ok {
+			return f, path, nil
+		}
+		// /proc/PID/root takes the right to trace the process; the name
+		// alone does in the common case of one mount namespace.
+		if f, ok := try(m.Path); ok {
+			return f, m.Path, nil
+		}
+	}
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	fds, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, "", feature.Explain("read "+dir, unwrapPath(err), feature.CapSysPtrace)
+	}
+	for _, fd := range fds {
+		if _, err := strconv.Atoi(fd.Name()); err != nil {
+			continue
+		}
+		// The name as well as the number: an inode number alone may
+		// belong to a file of another file system.
+		path := dir + "/" + fd.Name()
+		link, err := os.Readlink(path)
+		if err != nil || strings.TrimSuffix(link, " (deleted)") != m.Path {
+			continue
+		}
+		st, err := os.Stat(path)
+		if err != nil || !st.Mode().IsRegular() {
+			continue
+		}
+		if id, err := identityOf(st); err != nil || id.Inode != m.Inode {
+			continue
+		}
+		if f, ok := try(path); ok {
+			return f, path, nil
+		}
+	}
+	return nil, "", fmt.Errorf("%w: %w", errNoSuchFile, fs.ErrNotExist)
+}
