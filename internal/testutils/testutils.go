@@ -19,8 +19,9 @@ import (
 // of a tool or a privilege.
 func InCI() bool { return os.Getenv("NOPFIRE_CI") == "1" }
 
-// skipOrFail ends the test: as failed in the CI, else as skipped.
-func skipOrFail(t testing.TB, format string, args ...any) {
+// SkipOrFail ends the test for want of something: as failed in the CI, else as
+// skipped.
+func SkipOrFail(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if InCI() {
 		t.Fatalf("NOPFIRE_CI=1, and "+format, args...)
@@ -37,7 +38,7 @@ func Oracle(t testing.TB, names ...string) string {
 			return path
 		}
 	}
-	skipOrFail(t, "no %s in PATH", strings.Join(names, " or "))
+	SkipOrFail(t, "no %s in PATH", strings.Join(names, " or "))
 	return ""
 }
 
@@ -45,7 +46,7 @@ func Oracle(t testing.TB, names ...string) string {
 func Root(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		skipOrFail(t, "not root (uid %d)", os.Geteuid())
+		SkipOrFail(t, "not root (uid %d)", os.Geteuid())
 	}
 }
 
@@ -62,7 +63,7 @@ func Need(t testing.TB, fs ...*feature.Feature) {
 	t.Helper()
 	for _, f := range fs {
 		if err := f.Check(); err != nil {
-			skipOrFail(t, "no %s: %v", f.Name, err)
+			SkipOrFail(t, "no %s: %v", f.Name, err)
 		}
 	}
 }
