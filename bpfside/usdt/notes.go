@@ -29,9 +29,8 @@ func (img *image) readNotes(ef *elf.File) {
 	if s := ef.Section(stapsdt.BaseSection); s != nil {
 		baseAddr = s.Addr
 	}
-	type name struct{ provider, name string }
-	probes := make(map[name]*Probe)
 	left := uint64(maxNoteBytes)
+	c := collector{img: img, base: baseAddr}
 	for _, s := range ef.Sections {
 		if s.Name != stapsdt.Section {
 			continue
@@ -42,30 +41,80 @@ func (img *image) readNotes(ef *elf.File) {
 			continue
 		}
 		left -= uint64(len(data))
-		for n, err := range stapsdt.Notes(img.file.Machine, data) {
-			if err != nil {
-				off, cause := noteFault(s, err)
-				img.file.problem(s.Name, off, "", cause)
-				continue
-			}
-			if n.Tombstone() {
-				img.file.problem(s.Name, -1, n.Provider+":"+n.Name, ErrTombstone)
-				continue
-			}
-			loc := img.location(n.Adjusted(baseAddr))
-			if loc.Err != nil {
-				img.file.problem(s.Name, -1, n.Provider+":"+n.Name, loc.Err)
-			}
-			key := name{n.Provider, n.Name}
-			p := probes[key]
-			if p == nil {
-				p = &Probe{Provider: key.provider, Name: key.name}
-				probes[key] = p
-				img.file.Probes = append(img.file.Probes, p)
-			}
-			p.Locations = append(p.Locations, loc)
-		}
+		c.add(s, data)
 	}
+}
+
+// A collector gathers the notes of a file by probe.
+type collector struct {
+	img    *image
+	base   uint64 // the address of .stapsdt.base, 0 for none
+	probes map[probeName]*Probe
+
+	// Most probes have one location: both are cut from larger pieces, as a
+	// file may have hundreds of thousands.
+	freeProbes    []Probe
+	freeLocations []Location
+}
+
+type probeName struct{ provider, name string }
+
+// add takes the notes of a section.
+func (c *collector) add(s *elf.Section, data []byte) {
+	file := c.img.file
+	if c.probes == nil {
+		const shortNote = 64 // a record of 64 bits has 44 bytes without strings
+		c.probes = make(map[probeName]*Probe, len(data)/shortNote)
+	}
+	for n, err := range stapsdt.Notes(file.Machine, data) {
+		if err != nil {
+			off, cause := noteFault(s, err)
+			file.problem(s.Name, off, "", cause)
+			continue
+		}
+		if n.Tombstone() {
+			file.problem(s.Name, -1, n.Provider+":"+n.Name, ErrTombstone)
+			continue
+		}
+		loc := c.img.location(n.Adjusted(c.base))
+		if loc.Err != nil {
+			file.problem(s.Name, -1, n.Provider+":"+n.Name, loc.Err)
+		}
+		key := probeName{n.Provider, n.Name}
+		p := c.probes[key]
+		if p == nil {
+			p = c.newProbe(key)
+			c.probes[key] = p
+			file.Probes = append(file.Probes, p)
+			p.Locations = append(c.newLocations(), loc)
+			continue
+		}
+		p.Locations = append(p.Locations, loc)
+	}
+}
+
+// piece is the number of probes that are allocated together at most.
+const piece = 256
+
+// newProbe returns a probe without locations.
+func (c *collector) newProbe(name probeName) *Probe {
+	if len(c.freeProbes) == 0 {
+		c.freeProbes = make([]Probe, min(piece, len(c.img.file.Probes)+1))
+	}
+	p := &c.freeProbes[0]
+	c.freeProbes = c.freeProbes[1:]
+	p.Provider, p.Name = name.provider, name.name
+	return p
+}
+
+// newLocations returns an empty slice with room for one location.
+func (c *collector) newLocations() []Location {
+	if len(c.freeLocations) == 0 {
+		c.freeLocations = make([]Location, min(piece, len(c.img.file.Probes)))
+	}
+	locs := c.freeLocations[:0:1]
+	c.freeLocations = c.freeLocations[1:]
+	return locs
 }
 
 // noteFault returns where in the file a fault of a note section stands, and what

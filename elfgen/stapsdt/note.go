@@ -127,6 +127,9 @@ func (e *FormatError) Error() string { return fmt.Sprintf("read note at %#x: %s"
 // Notes returns the probe notes of a section of a file for machine m, in
 // order. Records of other owners and types are skipped.
 //
+// The strings of the notes share one copy of the section, made when the first
+// note is read: a file can have hundreds of thousands.
+//
 // The section is foreign data. A fault inside a record costs that record: it
 // is reported as a *FormatError beside a Note with what could be read, and the
 // iteration goes on. It ends where the framing of the records breaks.
@@ -137,6 +140,7 @@ func Notes(m Machine, section []byte) iter.Seq2[Note, error] {
 			yield(Note{}, fmt.Errorf("read notes: %w %d", ErrMachine, m))
 			return
 		}
+		var text string // the section, once there is a note to cut out of it
 		for off := 0; off < len(section); {
 			rest := section[off:]
 			if len(rest) < noteHeader {
@@ -156,7 +160,11 @@ func Notes(m Machine, section []byte) iter.Seq2[Note, error] {
 				return
 			}
 			if typ == NoteType && string(rest[noteHeader:noteHeader+nameSize]) == Owner+"\x00" {
-				if !yield(readNote(m, rest[descAt:end], off+int(descAt))) {
+				if text == "" {
+					text = string(section)
+				}
+				at := off + int(descAt)
+				if !yield(readNote(m, rest[descAt:end], text[at:off+int(end)], at)) {
 					return
 				}
 			}
@@ -166,8 +174,9 @@ func Notes(m Machine, section []byte) iter.Seq2[Note, error] {
 	}
 }
 
-// readNote reads the descriptor of a probe note, which stands at off.
-func readNote(m Machine, desc []byte, off int) (n Note, err error) {
+// readNote reads the descriptor of a probe note, which stands at off; text has
+// the same bytes.
+func readNote(m Machine, desc []byte, text string, off int) (n Note, err error) {
 	order, word := m.ByteOrder(), m.WordSize()
 	if len(desc) < 3*word {
 		return n, &FormatError{off, fmt.Sprintf("descriptor of %d bytes, the addresses alone have %d", len(desc), 3*word)}
@@ -185,11 +194,11 @@ func readNote(m Machine, desc []byte, off int) (n Note, err error) {
 		what string
 		to   *string
 	}{{"provider", &n.Provider}, {"name", &n.Name}, {"arguments", &n.Args}} {
-		end := bytes.IndexByte(desc[at:], 0)
+		end := strings.IndexByte(text[at:], 0)
 		if end < 0 {
 			return n, &FormatError{off + at, s.what + " not terminated"}
 		}
-		*s.to = string(desc[at : at+end])
+		*s.to = text[at : at+end]
 		at += end + 1
 	}
 	return n, nil
