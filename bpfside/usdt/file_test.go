@@ -179,7 +179,7 @@ func TestOpenFaults(t *testing.T) {
 		name    string
 		section string
 		edit    func(data []byte, sec *elf.Section, image []byte)
-		problem string // "" if there is none; %x stands for the section's offset
+		problem string // "" if there is none; %x stands for the offset of the section, and so of the first note
 		is      error
 		probes  string // with location faults marked
 		params  bool   // of app:visit
@@ -191,19 +191,19 @@ func TestOpenFaults(t *testing.T) {
 		{
 			name: "tombstone", section: stapsdt.Section,
 			edit:    func(d []byte, _ *elf.Section, _ []byte) { le.PutUint64(d[20:], 0) },
-			problem: ".note.stapsdt: app:request: the linker discarded the probed code", is: usdt.ErrTombstone,
+			problem: ".note.stapsdt: at %x: app:request: the linker discarded the probed code", is: usdt.ErrTombstone,
 			probes: "visit bare", params: true,
 		},
 		{
 			name: "location outside of the code", section: stapsdt.Section,
 			edit:    func(d []byte, _ *elf.Section, _ []byte) { le.PutUint64(d[20:], 0x7fff0000) },
-			problem: ".note.stapsdt: app:request: location is not in an executable segment: address 0x7fff0000", is: usdt.ErrNotExecutable,
+			problem: ".note.stapsdt: at %x: app:request: location is not in an executable segment: address 0x7fff0000", is: usdt.ErrNotExecutable,
 			probes: "request! visit bare", params: true,
 		},
 		{
 			name: "semaphore in the code", section: stapsdt.Section,
 			edit: func(d []byte, _ *elf.Section, _ []byte) { copy(d[36:44], d[20:28]) },
-			is:   usdt.ErrSemaphoreNotWritable, problem: ".note.stapsdt: app:request: semaphore is not in a writable segment: address ",
+			is:   usdt.ErrSemaphoreNotWritable, problem: ".note.stapsdt: at %x: app:request: semaphore is not in a writable segment: address ",
 			probes: "request! visit bare", params: true,
 		},
 		{
@@ -277,8 +277,9 @@ func TestOpenFaults(t *testing.T) {
 			if err := errors.Join(f.Problems...); err != nil {
 				problem = err.Error()
 			}
-			if (problem == "") != (tc.problem == "") || !strings.Contains(problem, tc.problem) {
-				t.Errorf("problems %q, want %q", problem, tc.problem)
+			want := strings.ReplaceAll(tc.problem, "%x", fmt.Sprintf("%#x", sec.Offset))
+			if (problem == "") != (want == "") || !strings.Contains(problem, want) {
+				t.Errorf("problems %q, want %q", problem, want)
 			}
 			if tc.is != nil && !errors.Is(errors.Join(f.Problems...), tc.is) {
 				t.Errorf("problem %q is not %v", problem, tc.is)

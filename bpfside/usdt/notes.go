@@ -73,12 +73,12 @@ func (c *collector) add(s *elf.Section, data []byte) {
 			continue
 		}
 		if n.Tombstone() {
-			file.problem(s.Name, -1, n.Provider+":"+n.Name, ErrTombstone)
+			file.problem(s.Name, int64(s.Offset)+int64(n.Off), n.Provider+":"+n.Name, ErrTombstone)
 			continue
 		}
 		loc := c.img.location(n.Adjusted(c.base))
 		if loc.Err != nil {
-			file.problem(s.Name, -1, n.Provider+":"+n.Name, loc.Err)
+			file.problem(s.Name, int64(s.Offset)+int64(n.Off), n.Provider+":"+n.Name, loc.Err)
 		}
 		key := probeName{n.Provider, n.Name}
 		p := c.probes[key]

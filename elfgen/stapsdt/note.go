@@ -41,6 +41,10 @@ type Note struct {
 
 	// Args is the argument string, unparsed: see ParseArgs.
 	Args string
+
+	// Off is where the record of a note that was read begins, in bytes from
+	// the start of its section. It means nothing to AppendNote.
+	Off int
 }
 
 // The framing of a record of a SHT_NOTE section (System V gABI, chapter 5):
@@ -164,7 +168,9 @@ func Notes(m Machine, section []byte) iter.Seq2[Note, error] {
 					text = string(section)
 				}
 				at := off + int(descAt)
-				if !yield(readNote(m, rest[descAt:end], text[at:off+int(end)], at)) {
+				n, err := readNote(m, rest[descAt:end], text[at:off+int(end)], at)
+				n.Off = off
+				if !yield(n, err) {
 					return
 				}
 			}
