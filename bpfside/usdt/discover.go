@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nopfire/nopfire/internal/feature"
 	"github.com/nopfire/nopfire/internal/procmaps"
 )
 
@@ -70,7 +69,7 @@ func ProcessTargets(pid int, patterns ...string) (*Result, error) {
 			continue
 		}
 		if err != nil {
-			return s.res, feature.Explain("read mappings", err, feature.CapSysPtrace)
+			return s.res, explainMaps(fmt.Sprintf("read mappings of process %d", pid), err)
 		}
 		f, open, first, err := files.read(pid, m)
 		switch {

@@ -38,6 +38,15 @@ func executableFiles(pid int) iter.Seq2[procmaps.Mapping, error] {
 	}
 }
 
+// explainMaps says what to do about an error of executableFiles that stands for
+// missing privilege, and leaves every other as it is.
+func explainMaps(op string, err error) error {
+	if !errors.Is(err, os.ErrPermission) {
+		return err
+	}
+	return feature.Explain(op, unwrapPath(err), feature.CapSysPtrace)
+}
+
 // An inode is a file as the mappings of a process number it.
 type inode struct {
 	major, minor uint32

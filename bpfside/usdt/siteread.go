@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sort"
+	"strings"
 
 	"golang.org/x/arch/x86/x86asm"
 
@@ -29,7 +30,13 @@ func (t *Target) Sites() ([]Site, error) {
 // reopen opens the file of a target and makes sure that it is the same.
 func reopen(t *Target) (*os.File, error) {
 	f, err := openRegular(t.Open)
-	if err != nil && t.PID > 0 && errors.Is(err, os.ErrNotExist) {
+	for _, other := range t.others {
+		if err == nil {
+			break
+		}
+		f, err = openRegular(other)
+	}
+	if err != nil && strings.HasPrefix(t.Open, "/proc/") && errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("open %s: %w (has the process ended, or the object been unmapped?)", t.Open, unwrapPath(err))
 	}
 	if err != nil {

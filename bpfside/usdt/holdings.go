@@ -1,0 +1,163 @@
+package usdt
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/nopfire/nopfire/internal/procmaps"
+)
+
+// The books of a Follower: which process maps which file with wanted probes. They
+// know nothing of where the news come from, and tell what has changed on balance
+// since they were last asked.
+
+// A heldFile is a file with wanted probes that somebody maps, or did when the
+// books were last balanced.
+type heldFile struct {
+	id      FileID
+	targets []*Target
+	users   *fileUsers
+	told    bool // the consumer knows of it
+}
+
+// A holding is how a process maps an object.
+type holding struct {
+	open  string // path to open it by
+	inode inode  // as the mappings of the process number it
+	since uint64 // when it was mapped, by the clock of the events; 0: unknown
+}
+
+// A fork is a process that began with the mappings of another.
+type fork struct {
+	parent, child int
+	time          uint64
+}
+
+type holdings struct {
+	files   map[FileID]*heldFile
+	procs   map[int]map[*heldFile]holding
+	touched map[*heldFile]bool
+
+	// Events of different CPUs may come in the wrong order by one batch, so
+	// a process can be seen to fork before it is seen to map. Its children
+	// are remembered for that long.
+	forks    []fork
+	oldForks int // of these, how many are of the batch before
+}
+
+func newHoldings() *holdings {
+	return &holdings{
+		files:   make(map[FileID]*heldFile),
+		procs:   make(map[int]map[*heldFile]holding),
+		touched: make(map[*heldFile]bool),
+	}
+}
+
+// add makes an object known, which must not be.
+func (b *holdings) add(id FileID, targets []*Target, m procmaps.Mapping) *heldFile {
+	o := &heldFile{id: id, targets: targets, users: newFileUsers(id, m)}
+	b.files[id] = o
+	b.touched[o] = true
+	return o
+}
+
+// hold takes note that a process maps an object, and so do the children that it
+// has had since.
+func (b *holdings) hold(pid int, o *heldFile, h holding) {
+	had, known := b.procs[pid][o]
+	if known {
+		h.since = had.since
+	}
+	if b.procs[pid] == nil {
+		b.procs[pid] = make(map[*heldFile]holding)
+	}
+	b.procs[pid][o] = h
+	o.users.add(pid, h.open)
+	b.touched[o] = true
+	if known {
+		return
+	}
+	for _, f := range b.forks {
+		if f.parent == pid && f.time >= h.since {
+			b.hold(f.child, o, h.inherited(f))
+		}
+	}
+}
+
+// inherited returns the holding of a forked process, which has the mapping at the
+// same addresses.
+func (h holding) inherited(f fork) holding {
+	prefix := procPath(f.parent)
+	if rest, ok := strings.CutPrefix(h.open, prefix); ok {
+		h.open = procPath(f.child) + rest
+	}
+	h.since = f.time
+	return h
+}
+
+// drop takes note that a process does not map an object any more.
+func (b *holdings) drop(pid int, o *heldFile) {
+	delete(b.procs[pid], o)
+	if len(b.procs[pid]) == 0 {
+		delete(b.procs, pid)
+	}
+	o.users.remove(pid)
+	b.touched[o] = true
+}
+
+// set takes note of all that a process maps: nothing, if it has ended.
+func (b *holdings) set(pid int, now map[*heldFile]holding) {
+	for o := range b.procs[pid] {
+		if _, ok := now[o]; !ok {
+			b.drop(pid, o)
+		}
+	}
+	for o, h := range now {
+		b.hold(pid, o, h)
+	}
+}
+
+// forked takes note of a new process.
+func (b *holdings) forked(f fork) {
+	b.forks = append(b.forks, f)
+	for o, h := range maps.Clone(b.procs[f.parent]) {
+		if h.since <= f.time {
+			b.hold(f.child, o, h.inherited(f))
+		}
+	}
+}
+
+// endBatch forgets forks that no event can refer to any more.
+func (b *holdings) endBatch() {
+	b.forks = slices.Delete(b.forks, 0, b.oldForks)
+	b.oldForks = len(b.forks)
+}
+
+// balance returns the targets of the files that are mapped now and were not
+// when it was last called, and of those that are not any more.
+func (b *holdings) balance() (added, removed []*Target) {
+	for o := range b.touched {
+		mapped := len(o.users.open) > 0
+		switch {
+		case mapped && !o.told:
+			o.told = true
+			for _, t := range o.targets {
+				o.users.describe(t)
+			}
+			added = append(added, o.targets...)
+		case !mapped:
+			delete(b.files, o.id)
+			if o.told {
+				removed = append(removed, o.targets...)
+			}
+		}
+	}
+	clear(b.touched)
+	byName := func(x, y *Target) int {
+		return strings.Compare(x.Path+"\x00"+x.String(), y.Path+"\x00"+y.String())
+	}
+	slices.SortStableFunc(added, byName)
+	slices.SortStableFunc(removed, byName)
+	return added, removed
+}
