@@ -172,30 +172,27 @@ func TestErrorsOnTheStack(t *testing.T) {
 
 	for _, tt := range []struct {
 		name string
-		text func() text
-		want text
+		text func() string
+		want string
 	}{
-		{"nil", func() text { var e error; return errorText(&e) }, text{null: true}},
-		{"heap", func() text { e := errors.New("heap"); return errorText(&e) }, text{string: "heap"}},
-		{"pointer to a local", func() text {
+		{"heap", func() string { return errorText(errors.New("heap")) }, "heap"},
+		{"pointer to a local", func() string {
 			local := escaping{op: "moved"}
-			var e error = (*escaping)(noescape(ptr(&local)))
-			return errorText(&e)
-		}, text{string: "moved"}},
-		{"boxed local", func() text {
+			return errorText((*escaping)(noescape(ptr(&local))))
+		}, "moved"},
+		{"boxed local", func() string {
 			var e error = byValue{"boxed"}
-			return errorText((*error)(noescape(ptr(&e))))
-		}, text{string: "boxed"}},
-		{"local that refers to a local", func() text {
+			return errorText(*(*error)(noescape(ptr(&e))))
+		}, "boxed"},
+		{"local that refers to a local", func() string {
 			inner := escaping{op: "inner"}
 			outer := linked{next: (*escaping)(noescape(ptr(&inner)))}
-			var e error = (*linked)(noescape(ptr(&outer)))
-			return errorText(&e)
-		}, text{string: "*emit.linked"}},
-		{"typed nil", func() text { var e error = (*escaping)(nil); return errorText(&e) }, text{string: "(panic in Error method)"}},
+			return errorText((*linked)(noescape(ptr(&outer))))
+		}, "*emit.linked"},
+		{"typed nil", func() string { return errorText((*escaping)(nil)) }, "(panic in Error method)"},
 	} {
 		if got := tt.text(); got != tt.want {
-			t.Errorf("%s: text is %+v, want %+v", tt.name, got, tt.want)
+			t.Errorf("%s: text is %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/nopfire/nopfire/emit/internal/call"
 )
 
-// errorText returns the text of an error that the compiler believes not to
+// errorText returns the text of an error, not nil, that the compiler believes not to
 // escape.
 //
 // Its Error method is code that we do not know. It may keep its receiver, if
@@ -16,22 +16,19 @@ import (
 // come out of another function: they happen where an error is made right in
 // the arguments of Fire. Those are copied to the heap first, and if a copy
 // still refers to the stack the type has to do as text.
-func errorText(e *error) (t text) {
-	if *e == nil {
-		return text{null: true}
-	}
+func errorText(e error) string {
 	// An interface is a type word and a data word; the data of an error type
 	// that is a pointer is that pointer, of others a pointer to the value
 	// or, for a struct or array of one pointer, that pointer.
-	data := (*[2]unsafe.Pointer)(unsafe.Pointer(e))[1]
+	data := (*[2]unsafe.Pointer)(unsafe.Pointer(&e))[1]
 	if !onStack(data) {
-		return text{string: callError(*e)}
+		return callError(e)
 	}
-	moved, ok := moveToHeap(*e)
+	moved, ok := moveToHeap(e)
 	if !ok {
-		return text{string: reflect.TypeOf(*e).String()}
+		return reflect.TypeOf(e).String()
 	}
-	return text{string: callError(moved)}
+	return callError(moved)
 }
 
 // callError calls the Error method. A method that panics, such as one with a

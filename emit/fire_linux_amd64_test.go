@@ -161,11 +161,11 @@ func checkHits(t *testing.T, u *uprobe, want []any) {
 	for i, w := range want {
 		switch w := w.(type) {
 		case uint64:
-			if hits[0][i] != w {
-				t.Errorf("argument %d is %#x, want %#x", i, hits[0][i], w)
+			if got := hits[0].args[i]; got != w {
+				t.Errorf("argument %d is %#x, want %#x", i, got, w)
 			}
 		case string:
-			if got := cString(hits[0][i]); got != w {
+			if got := hits[0].text(i); got != w {
 				t.Errorf("argument %d points to %q, want %q", i, got, w)
 			}
 		}
@@ -323,7 +323,7 @@ func TestCloseWhileTraced(t *testing.T) {
 			}
 			h.Fire()
 			late.fire(nil)
-			late.enter(new(call.Frame))
+			call.Site(late.entry, new(call.Frame))
 			if n := u.count(); n != 1 {
 				t.Errorf("%d hits, want 1", n)
 			}

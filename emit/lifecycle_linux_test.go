@@ -207,7 +207,8 @@ func TestStress(t *testing.T) {
 					h.FireFunc(func() (int64, string) { return n, "lazy" })
 					// Enter the site even though nobody traces it.
 					if s := h.probe.site.Load(); s != nil && (g+i)%2 == 0 {
-						s.enter(new(call.Frame))
+						call.Site(s.entry, new(call.Frame))
+						runtime.KeepAlive(s)
 					}
 					n++
 				}

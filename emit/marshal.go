@@ -43,9 +43,6 @@ const (
 	opUnsafe  // unsafe.Pointer: may lead anywhere
 )
 
-// isText reports whether the argument travels as a copy of bytes.
-func (o op) isText() bool { return o == opString || o == opBytes || o == opError }
-
 // places returns the number of registers that the argument takes.
 func (o op) places() int {
 	if o == opBytes {
@@ -75,8 +72,8 @@ func (s *site) fire(args []unsafe.Pointer) {
 		return
 	}
 	var f call.Frame
-	c := s.probe
-	for i, a := range c.args {
+	var texts copier
+	for i, a := range s.args {
 		p := args[i]
 		switch a.op {
 		case opInt8:
@@ -98,88 +95,86 @@ func (s *site) fire(args []unsafe.Pointer) {
 			touch(f.Ptrs[a.place])
 		case opUnsafe:
 			f.Ptrs[a.place] = *(*unsafe.Pointer)(p)
-		}
-	}
-	if c.texts == 0 {
-		s.enter(&f)
-		return
-	}
-	var texts [call.MaxArgs]text
-	for i, a := range c.args {
-		p := args[i]
-		switch a.op {
 		case opString:
-			texts[i] = text{*(*string)(p), false}
+			f.Ptrs[a.place], _ = texts.copy(*(*string)(p))
 		case opBytes:
-			b := *(*[]byte)(p)
-			texts[i] = text{unsafe.String(unsafe.SliceData(b), len(b)), false}
+			f.Ptrs[a.place], f.Words[a.place+1] = texts.copyBytes(*(*[]byte)(p))
 		case opError:
-			texts[i] = errorText((*error)(p))
+			f.Ptrs[a.place] = texts.copyError((*error)(p))
 		}
 	}
-	s.enterTexts(&f, &texts)
-}
-
-// A text is an argument that is copied, or NULL.
-type text struct {
-	string
-	null bool
-}
-
-// enter calls the site.
-func (s *site) enter(f *call.Frame) {
-	call.Site(s.entry, f)
+	// Not in a function of its own: behind a system call the processor has
+	// forgotten where calls return to, and each return that is saved here
+	// is a misprediction less.
+	call.Site(s.entry, &f)
 	runtime.KeepAlive(s)
+	texts.release()
 }
 
-// enterTexts copies the texts to where a tracer can read them, NUL-terminated
-// and in memory that is surely present, and calls the site.
-func (s *site) enterTexts(f *call.Frame, texts *[call.MaxArgs]text) {
-	args := s.probe.args
-	size := 0
-	for i, a := range args {
-		if a.op.isText() && !texts[i].null {
-			size += min(len(texts[i].string), MaxString-1) + 1
-		}
-	}
-	buf := getScratch(size)
-	b := buf.bytes[:size]
-	for i, a := range args {
-		if !a.op.isText() || texts[i].null {
-			continue
-		}
-		n := copy(b[:min(len(texts[i].string), MaxString-1)], texts[i].string)
-		b[n] = 0
-		f.Ptrs[a.place] = unsafe.Pointer(&b[0])
-		if a.op == opBytes {
-			f.Words[a.place+1] = uint64(n)
-		}
-		b = b[n+1:]
-	}
-	s.enter(f)
-	scratchPool.Put(buf)
+// A copier copies the texts of one fire to where a tracer can read them:
+// NUL-terminated, in memory that is surely present.
+type copier struct {
+	// near takes the first texts, as long as there is room: it lies on the
+	// stack, whose cache lines are warm after a visit of the kernel.
+	near [256]byte
+	used int      // bytes of near
+	far  *scratch // takes the others; nil before the first
 }
 
-// A scratch holds the copied texts of one fire.
+// A scratch is memory for long texts. It grows to what the fires of a program
+// need, at most to twice twelve texts of MaxString.
 type scratch struct{ bytes []byte }
 
-var scratchPool sync.Pool
+var scratchPool = sync.Pool{New: func() any { return &scratch{bytes: make([]byte, 0, 2*MaxString)} }}
 
-// getScratch returns a scratch of at least size bytes, which is at most twelve
-// times MaxString.
-func getScratch(size int) *scratch {
-	buf, _ := scratchPool.Get().(*scratch)
-	if buf == nil {
-		buf = new(scratch)
+// copy returns the address of the copy and its length without the NUL.
+func (c *copier) copy(s string) (unsafe.Pointer, uint64) {
+	if len(s) < len(c.near)-c.used {
+		to := c.near[c.used:]
+		c.used += copy(to, s) + 1 // the NUL is there: near was zeroed
+		return unsafe.Pointer(&to[0]), uint64(len(s))
 	}
-	if len(buf.bytes) < size {
-		n := 512
-		for n < size {
-			n *= 2
-		}
-		buf.bytes = make([]byte, n)
+	return c.copyFar(s)
+}
+
+//go:noinline
+func (c *copier) copyFar(s string) (unsafe.Pointer, uint64) {
+	if c.far == nil {
+		c.far = scratchPool.Get().(*scratch)
 	}
-	return buf
+	b := c.far.bytes
+	n := min(len(s), MaxString-1)
+	if cap(b)-len(b) < n+1 {
+		// The copies made so far stay where they are: the frame has
+		// their addresses.
+		b = make([]byte, 0, max(2*cap(b), n+1))
+	}
+	at := len(b)
+	b = append(append(b, s[:n]...), 0)
+	c.far.bytes = b
+	return unsafe.Pointer(&b[at]), uint64(n)
+}
+
+// copyBytes is copy for bytes.
+func (c *copier) copyBytes(b []byte) (unsafe.Pointer, uint64) {
+	return c.copy(unsafe.String(unsafe.SliceData(b), len(b)))
+}
+
+// copyError is copy for the text of an error, nil for a nil error.
+func (c *copier) copyError(e *error) unsafe.Pointer {
+	if *e == nil {
+		return nil
+	}
+	p, _ := c.copy(errorText(*e))
+	return p
+}
+
+// release ends the life of the copies.
+func (c *copier) release() {
+	if c.far != nil {
+		c.far.bytes = c.far.bytes[:0]
+		scratchPool.Put(c.far)
+	}
 }
 
 // touch reads the first byte behind a pointer, so that its page is present: a

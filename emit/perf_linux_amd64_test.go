@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -39,13 +40,37 @@ type perfAttr struct {
 }
 
 const (
-	perfSampleRegsUser = 1 << 12
-	perfRecordSample   = 9
+	perfSampleRegsUser  = 1 << 12
+	perfSampleStackUser = 1 << 13
+	perfRecordSample    = 9
 
-	// AX BX CX DX SI DI and R8 to R13 of enum perf_event_x86_regs: the
-	// argument registers, whose order here is that of the arguments.
-	argumentRegs = 0x3f | 0x3f<<16
+	// AX BX CX DX SI DI, SP, and R8 to R13 of enum perf_event_x86_regs: the
+	// argument registers, whose order here is that of the arguments, and
+	// between them the stack pointer.
+	sampledRegs = 0x3f | 1<<7 | 0x3f<<16
+	spIndex     = 6
+
+	// stackBytes is how much of the stack a sample holds.
+	stackBytes = 4096
 )
+
+// A hit is what a tracer can see: the argument registers, and the stack from SP
+// up, where short texts lie as long as Fire runs.
+type hit struct {
+	args  [12]uint64
+	sp    uint64
+	stack []byte
+}
+
+// text returns the NUL-terminated bytes behind an argument.
+func (h *hit) text(i int) string {
+	addr := h.args[i]
+	if at := addr - h.sp; at < uint64(len(h.stack)) {
+		text, _, _ := bytes.Cut(h.stack[at:], []byte{0})
+		return string(text)
+	}
+	return cString(addr)
+}
 
 // uprobePMU returns the number of the uprobe event source.
 func uprobePMU(t testing.TB) uint32 {
@@ -115,8 +140,9 @@ func attachAt(t testing.TB, name string, location, sem int, regs bool) *uprobe {
 	t.Cleanup(u.detach)
 	if regs {
 		attr.samplePeriod = 1
-		attr.sampleType = perfSampleRegsUser
-		attr.sampleRegsUser = argumentRegs
+		attr.sampleType = perfSampleRegsUser | perfSampleStackUser
+		attr.sampleRegsUser = sampledRegs
+		attr.sampleStackUser = stackBytes
 		open(0, -1)
 		ring, err := syscall.Mmap(u.fds[0], 0, 17*os.Getpagesize(), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 		if err != nil {
@@ -194,32 +220,39 @@ func (u *uprobe) count() (n uint64) {
 	return n
 }
 
-// samples returns the registers of the hits since the last call.
-func (u *uprobe) samples() (hits [][12]uint64) {
+// samples returns the hits since the last call.
+func (u *uprobe) samples() (hits []hit) {
 	u.t.Helper()
 	head := (*uint64)(unsafe.Pointer(&u.ring[1024]))
 	tail := (*uint64)(unsafe.Pointer(&u.ring[1032]))
 	data := u.ring[os.Getpagesize():]
-	at := func(pos uint64) byte { return data[pos%uint64(len(data))] }
 	pos, end := *tail, atomic.LoadUint64(head)
+	next := func(n int) []byte {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = data[(pos+uint64(i))%uint64(len(data))]
+		}
+		pos += uint64(n)
+		return b
+	}
+	word := func() uint64 { return binary.NativeEndian.Uint64(next(8)) }
 	for pos < end {
-		var header [8]byte
-		for i := range header {
-			header[i] = at(pos + uint64(i))
-		}
-		size := binary.NativeEndian.Uint16(header[6:])
-		if binary.NativeEndian.Uint32(header[:]) == perfRecordSample {
-			var hit [12]uint64
-			for r := range hit {
-				var w [8]byte
-				for i := range w {
-					w[i] = at(pos + 16 + uint64(8*r+i)) // behind the header and the register ABI
+		start := pos
+		header := next(8)
+		if binary.NativeEndian.Uint32(header) == perfRecordSample {
+			word() // the register ABI
+			var h hit
+			for i := range h.args {
+				if i == spIndex {
+					h.sp = word()
 				}
-				hit[r] = binary.NativeEndian.Uint64(w[:])
+				h.args[i] = word()
 			}
-			hits = append(hits, hit)
+			stack := next(int(word()))
+			h.stack = stack[:word()]
+			hits = append(hits, h)
 		}
-		pos += uint64(size)
+		pos = start + uint64(binary.NativeEndian.Uint16(header[6:]))
 	}
 	atomic.StoreUint64(tail, pos)
 	return hits

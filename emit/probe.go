@@ -32,7 +32,6 @@ type probe struct {
 	provider *Provider
 	spec     elfgen.ProbeSpec
 	args     []arg
-	texts    int // arguments that travel as copied bytes
 
 	object *object // guarded by provider.mu; nil if not loaded
 }
@@ -50,7 +49,7 @@ type site struct {
 	pristine uint64  // the word's content while nobody traces
 	sem      *uint16 // nil if the probe has none
 	entry    uintptr
-	probe    *probe
+	args     []arg
 	image    *image.Image
 }
 
@@ -60,7 +59,7 @@ func (s *site) init(c *probe, im *image.Image, at *elfgen.Site) {
 		want:     at.Pristine,
 		pristine: at.Pristine,
 		entry:    uintptr(im.At(at.Entry)),
-		probe:    c,
+		args:     c.args,
 		image:    im,
 	}
 	if at.Semaphore != 0 {
@@ -135,9 +134,6 @@ func (c *probe) addArg(name string, t argType) {
 	}
 	c.spec.Args = append(c.spec.Args, elfgen.ArgSpec{Name: name, Type: t.meta})
 	c.args = append(c.args, arg{op: t.op, place: place})
-	if t.op.isText() {
-		c.texts++
-	}
 }
 
 // noescape hides a pointer from escape analysis: the addresses of arguments go

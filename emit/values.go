@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"runtime"
 	"unsafe"
 
 	"github.com/nopfire/nopfire/emit/internal/call"
@@ -142,25 +143,25 @@ func (s *site) fireValues(words *[call.MaxArgs]uint64, values []any) {
 		return
 	}
 	var f call.Frame
-	var texts [call.MaxArgs]text
-	for i, a := range s.probe.args {
+	var texts copier
+	for i, a := range s.args {
 		v := values[i]
 		switch a.op {
 		case opString:
-			if str, ok := v.(string); ok {
-				texts[i].string = str
-			} else {
-				texts[i].string = reflect.ValueOf(v).String()
+			str, ok := v.(string)
+			if !ok {
+				str = reflect.ValueOf(v).String()
 			}
+			f.Ptrs[a.place], _ = texts.copy(str)
 		case opBytes:
 			b, ok := v.([]byte)
 			if !ok {
 				b = reflect.ValueOf(v).Bytes()
 			}
-			texts[i].string = unsafe.String(unsafe.SliceData(b), len(b))
+			f.Ptrs[a.place], f.Words[a.place+1] = texts.copyBytes(b)
 		case opError:
 			e, _ := v.(error)
-			texts[i] = errorText(&e)
+			f.Ptrs[a.place] = texts.copyError(&e)
 		case opPointer:
 			f.Words[a.place] = words[i] // of a uintptr
 			f.Ptrs[a.place] = pointerIn(v)
@@ -168,11 +169,9 @@ func (s *site) fireValues(words *[call.MaxArgs]uint64, values []any) {
 			f.Words[a.place] = words[i]
 		}
 	}
-	if s.probe.texts == 0 {
-		s.enter(&f)
-		return
-	}
-	s.enterTexts(&f, &texts)
+	call.Site(s.entry, &f)
+	runtime.KeepAlive(s)
+	texts.release()
 }
 
 // pointerIn returns the pointer in a value, nil for others, and touches what

@@ -10,10 +10,11 @@
 // func Site(entry uintptr, f *Frame)
 //
 // The registers in order are those of elfgen's sites: AX BX CX DX SI DI R8 to
-// R13. R14 carries the target. R15 is the GOT pointer of dynamically linked
+// R13. The site is entered by a jump: its RET returns to our caller, so there may
+// be no frame to undo. R14 carries the target. R15 is the GOT pointer of dynamically linked
 // Go, and BP and SP stay for whoever unwinds here. g (R14) and X15 need no
 // saving: the ABI wrapper through which Go calls this function restores them.
-TEXT ·Site(SB), NOSPLIT, $0-16
+TEXT ·Site(SB), NOSPLIT|NOFRAME, $0-16
 	MOVQ  f+8(FP), R13
 	MOVQ  entry+0(FP), R14
 	TESTQ R14, R14
@@ -40,8 +41,7 @@ enter:
 	ORQ  184(R13), R14
 	MOVQ R14, R13           // the frame pointer goes last
 	MOVQ entry+0(FP), R14
-	CALL R14
-	RET
+	JMP  R14                // the site's RET returns for us
 
 // reserve stands for what a kernel since 6.18 pushes below SP when a site is
 // traced: an optimized nop5 is a CALL into a trampoline that pushes r11, rcx
