@@ -47,14 +47,21 @@ func AttachAll(prog *ebpf.Program, targets []*Target, opts *Options) ([]link.Lin
 	if err != nil {
 		return nil, err
 	}
+	return attachGroups(prog, groups, &o)
+}
+
+// attachGroups attaches a program to groups of targets: to all or none. It returns
+// a link for each group.
+func attachGroups(prog *ebpf.Program, groups []*group, o *Options) ([]link.Link, error) {
 	var errs []error
+	var err error
 	if o.Method, err = o.Method.resolve(); err == nil && prog == nil {
 		err = errors.New("no program")
 	}
 	for _, g := range groups {
 		if err != nil {
 			errs = append(errs, g.fail(o.Method, err))
-		} else if err := g.plan(&o); err != nil {
+		} else if err := g.plan(o); err != nil {
 			errs = append(errs, g.fail(o.Method, err))
 		}
 		defer g.close()
@@ -72,6 +79,26 @@ func AttachAll(prog *ebpf.Program, targets []*Target, opts *Options) ([]link.Lin
 		links = append(links, l)
 	}
 	return links, nil
+}
+
+// attach attaches the program to what was planned.
+func (g *group) attach(prog *ebpf.Program, m Method) (link.Link, error) {
+	// The descriptor leads the kernel to the file that was just compared,
+	// whatever becomes of its name.
+	ex, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", g.file.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	var l link.Link
+	if m == UprobeMulti {
+		l, err = attachMulti(ex, prog, g.places, g.pid)
+	} else {
+		l, err = attachPerf(ex, prog, g.places, g.pid)
+	}
+	if err != nil {
+		return nil, explain(err, prog, g.targets[0], g.places, m, g.pid)
+	}
+	return l, nil
 }
 
 func attachMulti(ex *link.Executable, prog *ebpf.Program, places []place, pid int) (link.Link, error) {
@@ -101,10 +128,15 @@ func attachPerf(ex *link.Executable, prog *ebpf.Program, places []place, pid int
 		}
 		links = append(links, l)
 	}
+	return together(links), nil
+}
+
+// together makes one link of one or several.
+func together(links []link.Link) link.Link {
 	if len(links) == 1 {
-		return links[0], nil
+		return links[0]
 	}
-	return &perfLinks{links[0], links}, nil
+	return &perfLinks{links[0], links}
 }
 
 // perfLinks are the links of many locations, as one. The embedded first one

@@ -20,3 +20,7 @@ func AttachUSDT(_ *ebpf.Program, t *Target, _ *Options) (link.Link, error) {
 func AttachAll(*ebpf.Program, []*Target, *Options) ([]link.Link, error) {
 	return nil, fmt.Errorf("attach: %w: needs Linux", ErrNotSupported)
 }
+
+func attachGroups(_ *ebpf.Program, groups []*group, o *Options) ([]link.Link, error) {
+	return nil, groups[0].fail(o.Method, fmt.Errorf("%w: needs Linux", ErrNotSupported))
+}

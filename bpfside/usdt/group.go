@@ -4,9 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 )
 
 // A group are targets that one link can hold.
@@ -89,26 +86,6 @@ func (g *group) close() {
 	if g.file != nil {
 		g.file.Close()
 	}
-}
-
-// attach attaches the program to what was planned.
-func (g *group) attach(prog *ebpf.Program, m Method) (link.Link, error) {
-	// The descriptor leads the kernel to the file that was just compared,
-	// whatever becomes of its name.
-	ex, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", g.file.Fd()))
-	if err != nil {
-		return nil, err
-	}
-	var l link.Link
-	if m == UprobeMulti {
-		l, err = attachMulti(ex, prog, g.places, g.pid)
-	} else {
-		l, err = attachPerf(ex, prog, g.places, g.pid)
-	}
-	if err != nil {
-		return nil, explain(err, prog, g.targets[0], g.places, m, g.pid)
-	}
-	return l, nil
 }
 
 // join is errors.Join, but that a single error stays as it is.

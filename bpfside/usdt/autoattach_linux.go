@@ -1,0 +1,168 @@
+package usdt
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+
+	"github.com/nopfire/nopfire/internal/feature"
+)
+
+// AutoAttach is the function of this name, for the collection of the manager.
+func (m *Manager) AutoAttach(opts *AutoOptions) (*Attached, error) {
+	var o AutoOptions
+	if opts != nil {
+		o = *opts
+	}
+	a := &Attached{Links: make(map[string][]link.Link)}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(m.spec.Programs)) {
+		ps := m.spec.Programs[name]
+		links, err := m.attachSection(ps, m.coll.Programs[name], &o)
+		switch {
+		case errors.Is(err, ErrLeftToCaller), errors.Is(err, ErrUnknownSection):
+			a.Left = append(a.Left, LeftProgram{name, ps.SectionName, err})
+		case err != nil:
+			errs = append(errs, fmt.Errorf("program %s, section %q: %w", name, ps.SectionName, err))
+		default:
+			a.Links[name] = links
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(join(errs), a.Close())
+	}
+	return a, nil
+}
+
+// attachSection attaches one program by its section.
+func (m *Manager) attachSection(ps *ebpf.ProgramSpec, prog *ebpf.Program, o *AutoOptions) ([]link.Link, error) {
+	sec, err := ParseSection(ps.SectionName)
+	switch {
+	case err != nil:
+		return nil, err
+	case sec.Kind == SectionOther:
+		return nil, ErrUnknownSection
+	case sec.Optional:
+		return nil, fmt.Errorf("%w: it is optional", ErrLeftToCaller)
+	case sec.Bare:
+		return nil, fmt.Errorf("%w: the section does not say what to attach to", ErrLeftToCaller)
+	case prog == nil:
+		return nil, errors.New("the program is not loaded")
+	}
+	switch sec.Kind {
+	case SectionUSDT:
+		return m.attachUSDTSection(&sec, prog, o)
+	case SectionUprobe:
+		return one(attachUprobeSection(&sec, ps, prog, o))
+	case SectionTracepoint:
+		return one(link.Tracepoint(sec.Group, sec.Name, prog, nil))
+	case SectionRawTracepoint:
+		return one(link.AttachRawTracepoint(link.RawTracepointOptions{Name: sec.Name, Program: prog}))
+	case SectionTracing:
+		return one(link.AttachTracing(link.TracingOptions{Program: prog}))
+	}
+	return nil, ErrUnknownSection
+}
+
+func one(l link.Link, err error) ([]link.Link, error) {
+	if err != nil {
+		return nil, err
+	}
+	return []link.Link{l}, nil
+}
+
+// attachUSDTSection attaches a program to the probes that its section names.
+func (m *Manager) attachUSDTSection(sec *Section, prog *ebpf.Program, o *AutoOptions) ([]link.Link, error) {
+	path, err := FindFile(sec.Path)
+	if err != nil {
+		return nil, err
+	}
+	res, err := FileTargets(path, sec.Provider+":"+sec.Probe)
+	if err != nil {
+		return nil, err
+	}
+	return m.AttachAll(prog, res.Targets, &Options{PID: allIfZero(o.PID), Cookie: o.Cookie})
+}
+
+// allIfZero turns the pid of AutoOptions into that of Options.
+func allIfZero(pid int) int {
+	if pid == 0 {
+		return AllProcesses
+	}
+	return pid
+}
+
+// attachUprobeSection attaches a program to the functions that its section names.
+func attachUprobeSection(sec *Section, ps *ebpf.ProgramSpec, prog *ebpf.Program, o *AutoOptions) (link.Link, error) {
+	path, err := FindFile(sec.Path)
+	if err != nil {
+		return nil, err
+	}
+	ex, err := link.OpenExecutable(path)
+	if err != nil {
+		return nil, err
+	}
+	names := []string{sec.Function}
+	if sec.Multi {
+		if names, err = functionNames(path, sec.Function); err != nil {
+			return nil, err
+		}
+	}
+	pid := max(o.PID, 0)
+	var l link.Link
+	if ps.AttachType == ebpf.AttachTraceUprobeMulti {
+		opts := &link.UprobeMultiOptions{PID: uint32(pid)}
+		if sec.Offset != 0 {
+			opts.Offsets = []uint64{sec.Offset}
+		}
+		if sec.Return {
+			l, err = ex.UretprobeMulti(names, prog, opts)
+		} else {
+			l, err = ex.UprobeMulti(names, prog, opts)
+		}
+		return l, feature.Explain("attach", err, feature.TracingCaps...)
+	}
+	var all []link.Link
+	for _, name := range names {
+		opts := &link.UprobeOptions{Offset: sec.Offset, PID: pid}
+		if sec.Return {
+			l, err = ex.Uretprobe(name, prog, opts)
+		} else {
+			l, err = ex.Uprobe(name, prog, opts)
+		}
+		if err != nil {
+			closeAll(all)
+			return nil, feature.Explain("attach", err, feature.PerfUprobeCaps...)
+		}
+		all = append(all, l)
+	}
+	return together(all), nil
+}
+
+// functionNames returns the names of the functions of a file that match a pattern
+// of '*' and '?', each place once.
+func functionNames(path, pattern string) ([]string, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", printable(path), unwrapPath(err))
+	}
+	defer f.Close()
+	var names []string
+	at := make(map[uint64]bool)
+	for _, fn := range readFunctions(f).list {
+		if fn.addr != 0 && glob(pattern, fn.name) && !at[fn.addr] {
+			at[fn.addr] = true
+			names = append(names, fn.name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%w: no function of %s matches %q", elf.ErrNoSymbols, printable(path), pattern)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
