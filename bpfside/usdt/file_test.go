@@ -203,7 +203,7 @@ func TestOpenFaults(t *testing.T) {
 		{
 			name: "semaphore in the code", section: stapsdt.Section,
 			edit: func(d []byte, _ *elf.Section, _ []byte) { copy(d[36:44], d[20:28]) },
-			is:   usdt.ErrSemaphoreNotWritable, problem: ".note.stapsdt: at %x: app:request: semaphore is not in a writable segment: address ",
+			is:   usdt.ErrSemaphoreNotWritable, problem: ".note.stapsdt: at %x: app:request: semaphore is not in a writable segment of the file: address ",
 			probes: "request! visit bare", params: true,
 		},
 		{

@@ -18,9 +18,10 @@ var (
 	// refuses it (uprobe_register in kernel/events/uprobes.c).
 	ErrSemaphoreOdd = errors.New("semaphore is not aligned to 2 bytes")
 	// ErrSemaphoreNotWritable marks a semaphore that no writable segment
-	// holds, so that the kernel could not count in it. The note may name one
+	// of the file holds, so that the kernel could not count in it: it may be in
+	// .bss, which the file does not hold, or in the code; the note may name one
 	// that was never defined.
-	ErrSemaphoreNotWritable = errors.New("semaphore is not in a writable segment")
+	ErrSemaphoreNotWritable = errors.New("semaphore is not in a writable segment of the file")
 )
 
 // readNotes collects the probes of all note sections.
