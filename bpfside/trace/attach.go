@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
 
 	"github.com/nopfire/nopfire/bpfside/usdt"
 )
@@ -64,34 +66,36 @@ func (g *group) merged() (*usdt.Target, []uint64) {
 	return &t, cookies
 }
 
-// attach loads a program for each layout and attaches it to the targets that
-// have it. It fails if nothing could be attached.
-func (s *Session) attach(targets []*usdt.Target) error {
-	groups, err := s.group(targets)
-	if err != nil {
-		return err
-	}
+// attach loads a program for each layout that is new, and attaches it to the
+// targets that have it. It reports whether anything is attached, and what could
+// not be.
+func (s *Session) attach(targets []*usdt.Target) (attached bool, problems []error) {
+	groups, problems := s.group(targets)
 	for _, g := range groups {
-		s.attachGroup(g)
+		links, errs := g.attach()
+		problems = append(problems, errs...)
+		if len(links) > 0 {
+			attached = true
+			key := fileOf(g.members[0].target)
+			s.links[key] = append(s.links[key], links...)
+		}
 	}
-	if len(s.links) > 0 {
-		return nil
-	}
-	if len(s.problems) == 0 {
-		return errors.New("no location can be attached to")
-	}
-	return errors.Join(s.problems...)
+	return attached, problems
 }
 
-// group sorts the targets into groups and makes their programs and decoders.
-func (s *Session) group(targets []*usdt.Target) ([]*group, error) {
-	ns, err := ownPIDNamespace()
-	if err != nil {
-		return nil, err
-	}
-	var groups []*group
+// A fileKey names what is attached to and detached together: the targets in one
+// file, of one process or of all.
+type fileKey struct {
+	id  usdt.FileID
+	pid int
+}
+
+func fileOf(t *usdt.Target) fileKey { return fileKey{t.ID, t.PID} }
+
+// group sorts the targets into groups, and makes the programs and decoders that
+// they need.
+func (s *Session) group(targets []*usdt.Target) (groups []*group, problems []error) {
 	byKey := make(map[groupKey]*group)
-	progs := make(map[string]*ebpf.Program)
 	seen := make(map[usdt.Key]bool)
 	for _, target := range targets {
 		if seen[target.Key()] {
@@ -100,17 +104,12 @@ func (s *Session) group(targets []*usdt.Target) ([]*group, error) {
 		seen[target.Key()] = true
 		for _, t := range target.Layouts() {
 			l, fields := plan(t, &s.opts)
-			prog := progs[l.key()]
-			if prog == nil {
-				if prog, err = l.load(s.ring, s.lost, ns, s.opts.MaxString); err != nil {
-					s.problems = append(s.problems, fmt.Errorf("%s: %w", t, err))
-					continue
-				}
-				progs[l.key()] = prog
-				s.progs = append(s.progs, prog)
+			prog, err := s.program(l)
+			if err != nil {
+				problems = append(problems, fmt.Errorf("%s: %w", t, err))
+				continue
 			}
-			cookie := uint64(len(s.probes))
-			s.probes = append(s.probes, probe{t.Provider, t.Name, fields, l.size})
+			cookie := s.cookie(probe{t.Provider, t.Name, fields, l.size})
 			key := groupKey{prog, t.Open, t.ID, t.PID}
 			if g := byKey[key]; g == nil || !g.add(t, cookie) {
 				g = &group{prog: prog, offsets: make(map[uint64]bool)}
@@ -120,28 +119,69 @@ func (s *Session) group(targets []*usdt.Target) ([]*group, error) {
 			}
 		}
 	}
-	return groups, nil
+	return groups, problems
 }
 
-// attachGroup attaches a group as a whole, or else each member for itself, so
-// that a fault costs the probe that has it.
-func (s *Session) attachGroup(g *group) {
+// program returns the program of a layout. It stays until the session is closed:
+// what is attached later finds it again.
+func (s *Session) program(l *layout) (*ebpf.Program, error) {
+	key := l.key()
+	if prog := s.progs[key]; prog != nil {
+		return prog, nil
+	}
+	prog, err := l.load(s.ring, s.lost, s.ns, s.opts.MaxString)
+	if err != nil {
+		return nil, err
+	}
+	s.progs[key] = prog
+	return prog, nil
+}
+
+// cookie returns the cookie of the events of a probe. Probes of different files
+// whose events look the same have one, so that the files may come and go for
+// ever: there are as many cookies as different probes. A cookie is never given
+// to another probe, since its events may stand in the buffer still.
+func (s *Session) cookie(p probe) uint64 {
+	key := p.key()
+	if c, ok := s.cookies[key]; ok {
+		return c
+	}
+	s.probesMu.Lock()
+	defer s.probesMu.Unlock()
+	c := uint64(len(s.probes))
+	s.probes = append(s.probes, p)
+	s.cookies[key] = c
+	return c
+}
+
+// key tells probes apart by all that a decoder knows of them.
+func (p *probe) key() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q %q %d", p.provider, p.name, p.size)
+	for _, f := range p.fields {
+		fmt.Fprintf(&b, " %q %q %d %d %d %v", f.name, f.typ, f.form, f.slot, f.area, f.err)
+	}
+	return b.String()
+}
+
+// attach attaches a group as a whole, or else each member for itself, so that a
+// fault costs the probe that has it.
+func (g *group) attach() (links []link.Link, problems []error) {
 	t, cookies := g.merged()
-	link, err := usdt.AttachUSDT(g.prog, t, &usdt.Options{Cookies: cookies})
+	l, err := usdt.AttachUSDT(g.prog, t, &usdt.Options{Cookies: cookies})
 	if err == nil {
-		s.links = append(s.links, link)
-		return
+		return []link.Link{l}, nil
 	}
 	if len(g.members) == 1 || errors.Is(err, os.ErrPermission) {
-		s.problems = append(s.problems, err)
-		return
+		return nil, []error{err}
 	}
 	for _, m := range g.members {
-		link, err := usdt.AttachUSDT(g.prog, m.target, &usdt.Options{Cookie: m.cookie})
+		l, err := usdt.AttachUSDT(g.prog, m.target, &usdt.Options{Cookie: m.cookie})
 		if err != nil {
-			s.problems = append(s.problems, err)
+			problems = append(problems, err)
 			continue
 		}
-		s.links = append(s.links, link)
+		links = append(links, l)
 	}
+	return links, problems
 }

@@ -21,19 +21,27 @@ import (
 // A Session traces a set of probes until it is closed. Its methods are safe for
 // concurrent use.
 type Session struct {
-	opts   Options
-	boot   time.Time // wall clock when the kernel's clock was zero
-	probes []probe   // by cookie
+	opts Options
+	boot time.Time // wall clock when the kernel's clock was zero
+	ns   pidNamespace
 
-	progs    []*ebpf.Program
 	ring     *ebpf.Map
 	lost     *ebpf.Map
 	reader   *ringbuf.Reader
 	pidfds   []*os.File
 	problems []error
 
+	// What is attached. In a following session the goroutine that follows
+	// owns it, until it has ended.
+	progs   map[string]*ebpf.Program // by layout
+	cookies map[string]uint64        // by probe
+	links   map[fileKey][]link.Link
+	follow  *following // nil unless the session follows
+
+	probesMu sync.RWMutex
+	probes   []probe // by cookie
+
 	detach   sync.Once
-	links    []link.Link
 	watchers sync.WaitGroup
 	finished chan struct{} // closed when the probes are detached
 
@@ -60,7 +68,7 @@ type probe struct {
 // A target that cannot be attached does not keep the others from being traced:
 // the reasons are in Problems. The session fails with the joined reasons if no
 // target is left.
-func NewSession(targets []*usdt.Target, o *Options) (_ *Session, err error) {
+func NewSession(targets []*usdt.Target, o *Options) (*Session, error) {
 	opts, err := o.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
@@ -68,22 +76,38 @@ func NewSession(targets []*usdt.Target, o *Options) (_ *Session, err error) {
 	if len(targets) == 0 {
 		return nil, errors.New("trace: no targets")
 	}
-	s := &Session{opts: opts, finished: make(chan struct{})}
-	defer func() {
-		if err != nil {
-			s.Close()
+	s, err := newSession(opts)
+	if err != nil {
+		return nil, fmt.Errorf("trace: %w", err)
+	}
+	attached := false
+	if attached, s.problems = s.attach(targets); !attached {
+		s.Close()
+		if len(s.problems) == 0 {
+			return nil, errors.New("trace: no location can be attached to")
 		}
-	}()
-	if s.boot, err = bootTime(); err != nil {
-		return nil, fmt.Errorf("trace: %w", err)
-	}
-	if err := s.createMaps(); err != nil {
-		return nil, fmt.Errorf("trace: %w", err)
-	}
-	if err := s.attach(targets); err != nil {
-		return nil, fmt.Errorf("trace: %w", err)
+		return nil, fmt.Errorf("trace: %w", errors.Join(s.problems...))
 	}
 	s.watch(targets)
+	return s, nil
+}
+
+// newSession returns a session that is attached to nothing so far.
+func newSession(opts Options) (_ *Session, err error) {
+	s := &Session{
+		opts: opts, finished: make(chan struct{}),
+		progs: make(map[string]*ebpf.Program), cookies: make(map[string]uint64), links: make(map[fileKey][]link.Link),
+	}
+	if s.boot, err = bootTime(); err == nil {
+		s.ns, err = ownPIDNamespace()
+	}
+	if err == nil {
+		err = s.createMaps()
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
 	return s, nil
 }
 
@@ -114,22 +138,27 @@ func (s *Session) createMaps() (err error) {
 // buffer still comes. A loop that is left early may be taken up again by another
 // call; two calls at the same time take turns.
 //
-// A [*LostError] tells of lost events and does not end the sequence; any other
-// error does.
+// A [*LostError] tells of lost events, and in a following session a
+// [*ProblemError] of a target that could not be attached. They do not end the
+// sequence; any other error does.
 func (s *Session) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		s.reading.Lock()
 		defer s.reading.Unlock()
 		defer context.AfterFunc(ctx, s.finish)()
-		if s.isFinished() {
-			s.reader.Flush() // an earlier loop has had the wake-up of finish
+		if s.isFinished() || s.follow.pending() {
+			s.reader.Flush() // an earlier loop has had the wake-up
 		}
 
 		var rec ringbuf.Record
 		for sinceCheck := 0; ; sinceCheck++ {
 			err := s.reader.ReadInto(&rec)
 			if errors.Is(err, ringbuf.ErrFlushed) {
-				if s.isFinished() {
+				finished := s.isFinished() // no problem comes after
+				if !s.follow.yieldProblems(yield) {
+					return
+				}
+				if finished {
 					s.yieldLost(yield)
 					return
 				}
@@ -177,10 +206,10 @@ func (s *Session) decode(rec []byte) (Event, error) {
 	if err != nil {
 		return Event{}, fmt.Errorf("trace: %w", err)
 	}
-	if h.cookie >= uint64(len(s.probes)) {
+	p, ok := s.probeOf(h.cookie)
+	if !ok {
 		return Event{}, fmt.Errorf("trace: record of unknown probe %d", h.cookie)
 	}
-	p := &s.probes[h.cookie]
 	if len(rec) < p.size {
 		return Event{}, fmt.Errorf("trace: record of %s:%s has %d bytes, want %d", p.provider, p.name, len(rec), p.size)
 	}
@@ -197,6 +226,16 @@ func (s *Session) decode(rec []byte) (Event, error) {
 	return ev, nil
 }
 
+// probeOf returns the probe with a cookie.
+func (s *Session) probeOf(cookie uint64) (probe, bool) {
+	s.probesMu.RLock()
+	defer s.probesMu.RUnlock()
+	if cookie >= uint64(len(s.probes)) {
+		return probe{}, false
+	}
+	return s.probes[cookie], true
+}
+
 // Lost returns the number of events lost so far because the buffer was full,
 // after Close the number when it was last asked for or reported.
 func (s *Session) Lost() uint64 {
@@ -209,7 +248,8 @@ func (s *Session) Lost() uint64 {
 	return s.lastLost
 }
 
-// Problems returns why some targets could not be attached, nil if all are.
+// Problems returns why some targets could not be attached when the session was
+// made, nil if all are.
 func (s *Session) Problems() []error { return s.problems }
 
 // Close detaches the probes and frees everything. It ends a running Events
@@ -245,7 +285,12 @@ func (s *Session) Close() error {
 // (bpf_uprobe_unregister, kernel/trace/bpf_trace.c), so nothing comes after.
 func (s *Session) finish() {
 	s.detach.Do(func() {
-		closeLinks(s.links)
+		s.follow.stop()
+		var all []link.Link
+		for _, links := range s.links {
+			all = append(all, links...)
+		}
+		closeLinks(all)
 		close(s.finished)
 		if s.reader != nil {
 			s.reader.Flush()
