@@ -30,7 +30,7 @@ var emitterBinary = struct {
 	err  error
 }{}
 
-func buildEmitter(t *testing.T) string {
+func buildEmitter(t testing.TB) string {
 	t.Helper()
 	b := &emitterBinary
 	b.once.Do(func() {
@@ -47,12 +47,12 @@ func buildEmitter(t *testing.T) string {
 }
 
 // startEmitter starts an emitter with the given flags; it ends with the test.
-func startEmitter(t *testing.T, flags ...string) *emitter {
+func startEmitter(t testing.TB, flags ...string) *emitter {
 	t.Helper()
 	return startEmitterProgram(t, buildEmitter(t), flags...)
 }
 
-func startEmitterProgram(t *testing.T, program string, flags ...string) *emitter {
+func startEmitterProgram(t testing.TB, program string, flags ...string) *emitter {
 	t.Helper()
 	e := &emitter{Child: testutils.Start(t, program, flags...)}
 	if line := e.ReadLine(); line != "ready" {
@@ -72,7 +72,7 @@ func (e *emitter) command(line string) string {
 }
 
 // fire fires every probe n times.
-func (e *emitter) fire(t *testing.T, n int) {
+func (e *emitter) fire(t testing.TB, n int) {
 	t.Helper()
 	e.Fired += n
 	if got, want := e.command("fire "+strconv.Itoa(n)), "fired "+strconv.Itoa(e.Fired); got != want {

@@ -6,6 +6,7 @@
 //	fire N     fire every probe N times                → fired N
 //	extend     define probe extraK, K from 1, and load → extended K
 //	enabled    which probes are traced                 → enabled NAME…
+//	loop N     fire the probe "text" N times           → nanoseconds per fire
 //	close      close the provider                      → closed
 //	info       where the probes are                    → info PATH FORM BACKING
 //
@@ -20,6 +21,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nopfire/nopfire/elfgen"
 	"github.com/nopfire/nopfire/emit"
@@ -145,6 +147,16 @@ func run(name, backing, dir, form string, semaphore bool) error {
 				fired++
 			}
 			fmt.Println("fired", fired)
+		case "loop":
+			n, err := strconv.ParseInt(arg, 10, 64)
+			if err != nil || n <= 0 {
+				return fmt.Errorf("loop %q", arg)
+			}
+			start := time.Now()
+			for i := range n {
+				h.text.Fire(i, "/index.html")
+			}
+			fmt.Printf("%.3f\n", float64(time.Since(start).Nanoseconds())/float64(n))
 		case "extend":
 			e, err := emit.NewProbe1[int64](p, fmt.Sprintf("extra%d", len(extra)+1), nil)
 			if err != nil {
