@@ -32,8 +32,9 @@ func newTrace() *cobra.Command {
 		Short: "Print the hits of probes with their arguments",
 		Long: `Print the hits of probes with their arguments, one line each.
 
-The probes are those of everything that the process has mapped. PROVIDER:PROBE
-selects them; * and ? are wildcards, an empty part is *.
+The probes are those of everything that the process has mapped, and of what it
+maps later. PROVIDER:PROBE selects them; * and ? are wildcards, an empty part
+is *.
 
 Tracing ends after --count events, after --duration, on an interrupt, or with
 the process; what was gathered by then is printed. Events that were lost
@@ -85,7 +86,12 @@ func runTrace(ctx context.Context, out, errw io.Writer, f *traceFlags, patterns 
 		note(errw, found.Problems...)
 		return err
 	}
-	s, err := trace.NewSession(found.Targets, &f.opts)
+	// What the process maps later is traced too.
+	follower, err := usdt.NewFollower(&usdt.FollowOptions{PID: f.pid}, patterns...)
+	if err != nil {
+		return err
+	}
+	s, err := trace.NewFollowingSession(follower, &f.opts)
 	if err != nil {
 		return err
 	}
@@ -132,6 +138,11 @@ func printEvents(ctx context.Context, s *trace.Session, out, errw io.Writer, f *
 		var lost *trace.LostError
 		if errors.As(err, &lost) {
 			fmt.Fprintf(errw, "nopfire: %v\n", lost)
+			continue
+		}
+		var problem *trace.ProblemError
+		if errors.As(err, &problem) {
+			note(errw, problem)
 			continue
 		}
 		if err != nil {
