@@ -28,7 +28,7 @@ test:
 
 ## race: the application side under the race detector (needs cgo and a C compiler)
 race:
-	CGO_ENABLED=1 $(GO) test -race -short ./emit/...
+	CGO_ENABLED=1 $(GO) test -race -short ./emit/... ./internal/argument ./internal/call ./internal/image
 
 ## buildmodes: the exactly-once test under -race, as a PIE and inside a cgo program (needs root)
 buildmodes:

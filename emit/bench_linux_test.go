@@ -9,7 +9,7 @@ import (
 
 	"github.com/nopfire/nopfire/elfgen"
 	"github.com/nopfire/nopfire/elfgen/stapsdt"
-	"github.com/nopfire/nopfire/emit/internal/image"
+	"github.com/nopfire/nopfire/internal/image"
 )
 
 // benchProvider makes a provider with n probes of two arguments.

@@ -6,7 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/nopfire/nopfire/elfgen"
-	"github.com/nopfire/nopfire/emit/internal/call"
+	"github.com/nopfire/nopfire/internal/argument"
+	"github.com/nopfire/nopfire/internal/call"
 )
 
 // A Type is the type of an argument of a dynamic probe.
@@ -37,25 +38,25 @@ const (
 // that gives their metadata.
 var types = [...]struct {
 	name string
-	op   op
+	op   argument.Op
 	kind elfgen.Kind
 	size int
 }{
-	Bool:    {"Bool", opUint8, elfgen.Bool, 1},
-	Int8:    {"Int8", opInt8, elfgen.Int, 1},
-	Int16:   {"Int16", opInt16, elfgen.Int, 2},
-	Int32:   {"Int32", opInt32, elfgen.Int, 4},
-	Int64:   {"Int64", opInt64, elfgen.Int, 8},
-	Uint8:   {"Uint8", opUint8, elfgen.Uint, 1},
-	Uint16:  {"Uint16", opUint16, elfgen.Uint, 2},
-	Uint32:  {"Uint32", opUint32, elfgen.Uint, 4},
-	Uint64:  {"Uint64", opUint64, elfgen.Uint, 8},
-	Float32: {"Float32", opUint32, elfgen.Float, 4},
-	Float64: {"Float64", opUint64, elfgen.Float, 8},
-	String:  {"String", opString, elfgen.String, 0},
-	Bytes:   {"Bytes", opBytes, elfgen.Bytes, 0},
-	Error:   {"Error", opError, elfgen.Error, 0},
-	Pointer: {"Pointer", opPointer, elfgen.Pointer, 0},
+	Bool:    {"Bool", argument.Uint8, elfgen.Bool, 1},
+	Int8:    {"Int8", argument.Int8, elfgen.Int, 1},
+	Int16:   {"Int16", argument.Int16, elfgen.Int, 2},
+	Int32:   {"Int32", argument.Int32, elfgen.Int, 4},
+	Int64:   {"Int64", argument.Int64, elfgen.Int, 8},
+	Uint8:   {"Uint8", argument.Uint8, elfgen.Uint, 1},
+	Uint16:  {"Uint16", argument.Uint16, elfgen.Uint, 2},
+	Uint32:  {"Uint32", argument.Uint32, elfgen.Uint, 4},
+	Uint64:  {"Uint64", argument.Uint64, elfgen.Uint, 8},
+	Float32: {"Float32", argument.Uint32, elfgen.Float, 4},
+	Float64: {"Float64", argument.Uint64, elfgen.Float, 8},
+	String:  {"String", argument.String, elfgen.String, 0},
+	Bytes:   {"Bytes", argument.Bytes, elfgen.Bytes, 0},
+	Error:   {"Error", argument.Error, elfgen.Error, 0},
+	Pointer: {"Pointer", argument.Pointer, elfgen.Pointer, 0},
 }
 
 // String returns the name of the constant.
@@ -78,18 +79,18 @@ type Arg struct {
 }
 
 // argType translates the description.
-func (a Arg) argType() argType {
+func (a Arg) argType() argument.Type {
 	if a.Type == 0 || int(a.Type) >= len(types) {
-		return argType{reason: fmt.Sprintf("unknown type %d", a.Type)}
+		return argument.Type{Reason: fmt.Sprintf("unknown type %d", a.Type)}
 	}
 	if a.Elem != nil {
 		if a.Type != Pointer {
-			return argType{reason: fmt.Sprintf("%s has no Elem", a.Type)}
+			return argument.Type{Reason: fmt.Sprintf("%s has no Elem", a.Type)}
 		}
-		return argType{op: opPointer, meta: pointerMeta(reflect.PointerTo(a.Elem))}
+		return argument.Type{Op: argument.Pointer, Meta: argument.PointerMeta(reflect.PointerTo(a.Elem))}
 	}
 	t := types[a.Type]
-	return argType{op: t.op, meta: &elfgen.Type{Kind: t.kind, Size: t.size}}
+	return argument.Type{Op: t.op, Meta: &elfgen.Type{Kind: t.kind, Size: t.size}}
 }
 
 // A Probe is the handle of a probe whose arguments are decided at run time. The
@@ -114,7 +115,7 @@ func NewProbe(p *Provider, name string, args []Arg, o *ProbeOptions) (*Probe, er
 	if opts.Args != nil {
 		return h, specError(p.Name(), name, -1, "", "the options name arguments that have names")
 	}
-	var argTypes []argType
+	var argTypes []argument.Type
 	kinds := make([]Type, 0, len(args))
 	opts.Args = make([]string, 0, len(args))
 	for _, a := range args {
@@ -139,7 +140,7 @@ func (h *Probe) Enabled() bool { return h.probe.enabled() }
 func (h *Probe) Fire(args ...any) error {
 	// Hidden, as in the typed handles: the values that the caller boxes
 	// stay on its stack.
-	return h.fire((*[]any)(noescape(unsafe.Pointer(&args))))
+	return h.fire((*[]any)(argument.NoEscape(unsafe.Pointer(&args))))
 }
 
 // FireFunc calls f and shows its results, if somebody traces the probe.

@@ -14,7 +14,7 @@ import (
 	"unsafe"
 
 	"github.com/nopfire/nopfire/elfgen"
-	"github.com/nopfire/nopfire/emit/internal/call"
+	"github.com/nopfire/nopfire/internal/call"
 )
 
 type point struct{ x, y int32 }

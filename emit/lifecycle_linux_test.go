@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nopfire/nopfire/emit/internal/call"
+	"github.com/nopfire/nopfire/internal/call"
 	"github.com/nopfire/nopfire/internal/testutils"
 )
 

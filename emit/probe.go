@@ -1,14 +1,22 @@
 package emit
 
 import (
+	"runtime"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/nopfire/nopfire/elfgen"
-	"github.com/nopfire/nopfire/emit/internal/image"
+	"github.com/nopfire/nopfire/internal/argument"
+	"github.com/nopfire/nopfire/internal/call"
+	"github.com/nopfire/nopfire/internal/image"
 )
 
 //go:generate go run ./internal/gen -o probes.go
+
+// MaxString is the largest number of bytes that a string, []byte or error
+// takes on the way to a tracer, its terminating NUL included. What is longer is
+// cut. BPF programs read strings of fixed sizes well below.
+const MaxString = argument.MaxString
 
 // ProbeOptions are the options of a probe. Nil means none.
 type ProbeOptions struct {
@@ -31,7 +39,7 @@ type probe struct {
 
 	provider *Provider
 	spec     elfgen.ProbeSpec
-	args     []arg
+	args     []argument.Arg
 
 	object *object // guarded by provider.mu; nil if not loaded
 }
@@ -49,7 +57,7 @@ type site struct {
 	pristine uint64  // the word's content while nobody traces
 	sem      *uint16 // nil if the probe has none
 	entry    uintptr
-	args     []arg
+	args     []argument.Arg
 	image    *image.Image
 }
 
@@ -83,6 +91,23 @@ func (c *probe) fast(f func(*site)) {
 	}
 }
 
+// fire is the slow path of all typed handles. It is called when the fast path
+// says that there may be something to do; args are the addresses of the
+// arguments.
+func (s *site) fire(args []unsafe.Pointer) {
+	if !s.traced() {
+		return
+	}
+	var f argument.Frame
+	f.Fill(s.args, args)
+	// Not in a function of its own: behind a system call the processor has
+	// forgotten where calls return to, and each return that is saved here
+	// is a misprediction less.
+	call.Site(s.entry, &f.Registers)
+	runtime.KeepAlive(s)
+	f.Release()
+}
+
 // enabled reports whether somebody traces the probe.
 func (c *probe) enabled() (on bool) {
 	c.fast(func(s *site) { on = s.traced() })
@@ -105,7 +130,7 @@ func (c *probe) remove() {
 
 // define describes the arguments of a typed handle, by their types, and
 // registers it.
-func (c *probe) define(p *Provider, name string, o *ProbeOptions, types ...argType) error {
+func (c *probe) define(p *Provider, name string, o *ProbeOptions, types ...argument.Type) error {
 	if o == nil {
 		o = &ProbeOptions{}
 	}
@@ -118,8 +143,8 @@ func (c *probe) define(p *Provider, name string, o *ProbeOptions, types ...argTy
 		if o.Args != nil {
 			argName = o.Args[i]
 		}
-		if t.reason != "" {
-			return specError(p.Name(), name, i, argName, "%s", t.reason)
+		if t.Reason != "" {
+			return specError(p.Name(), name, i, argName, "%s", t.Reason)
 		}
 		c.addArg(argName, t)
 	}
@@ -127,22 +152,11 @@ func (c *probe) define(p *Provider, name string, o *ProbeOptions, types ...argTy
 }
 
 // addArg appends an argument to the probe.
-func (c *probe) addArg(name string, t argType) {
+func (c *probe) addArg(name string, t argument.Type) {
 	place := 0
 	if n := len(c.args); n > 0 {
-		place = c.args[n-1].place + c.args[n-1].op.places()
+		place = c.args[n-1].Place + c.args[n-1].Op.Places()
 	}
-	c.spec.Args = append(c.spec.Args, elfgen.ArgSpec{Name: name, Type: t.meta})
-	c.args = append(c.args, arg{op: t.op, place: place})
-}
-
-// noescape hides a pointer from escape analysis: the addresses of arguments go
-// to Fire's slow path and no further, and nothing that the caller passes may be
-// forced to the heap for the sake of a tracer that is not there. What that
-// path does with them, and why it is sound, stands in marshal.go.
-//
-//go:nosplit
-func noescape(p unsafe.Pointer) unsafe.Pointer {
-	x := uintptr(p)
-	return *(*unsafe.Pointer)(unsafe.Pointer(&x))
+	c.spec.Args = append(c.spec.Args, elfgen.ArgSpec{Name: name, Type: t.Meta})
+	c.args = append(c.args, argument.Arg{Op: t.Op, Place: place})
 }

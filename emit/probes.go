@@ -2,7 +2,11 @@
 
 package emit
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/nopfire/nopfire/internal/argument"
+)
 
 // Probe0 is the handle of a probe with 0 arguments. The zero value is inert.
 type Probe0 struct{ probe probe }
@@ -40,7 +44,7 @@ type Probe1[A1 any] struct{ probe probe }
 // error.
 func NewProbe1[A1 any](p *Provider, name string, o *ProbeOptions) (*Probe1[A1], error) {
 	h := new(Probe1[A1])
-	return h, h.probe.define(p, name, o, typeFor[A1]())
+	return h, h.probe.define(p, name, o, argument.TypeFor[A1]())
 }
 
 // Enabled reports whether somebody traces the probe.
@@ -67,7 +71,7 @@ func (h *Probe1[A1]) Remove() { h.probe.remove() }
 
 //go:noinline
 func fire1[A1 any](s *site, a1 A1) {
-	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1))}
+	args := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1))}
 	s.fire(args[:])
 }
 
@@ -79,7 +83,7 @@ type Probe2[A1, A2 any] struct{ probe probe }
 // error.
 func NewProbe2[A1, A2 any](p *Provider, name string, o *ProbeOptions) (*Probe2[A1, A2], error) {
 	h := new(Probe2[A1, A2])
-	return h, h.probe.define(p, name, o, typeFor[A1](), typeFor[A2]())
+	return h, h.probe.define(p, name, o, argument.TypeFor[A1](), argument.TypeFor[A2]())
 }
 
 // Enabled reports whether somebody traces the probe.
@@ -106,7 +110,7 @@ func (h *Probe2[A1, A2]) Remove() { h.probe.remove() }
 
 //go:noinline
 func fire2[A1, A2 any](s *site, a1 A1, a2 A2) {
-	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2))}
+	args := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2))}
 	s.fire(args[:])
 }
 
@@ -118,7 +122,7 @@ type Probe3[A1, A2, A3 any] struct{ probe probe }
 // error.
 func NewProbe3[A1, A2, A3 any](p *Provider, name string, o *ProbeOptions) (*Probe3[A1, A2, A3], error) {
 	h := new(Probe3[A1, A2, A3])
-	return h, h.probe.define(p, name, o, typeFor[A1](), typeFor[A2](), typeFor[A3]())
+	return h, h.probe.define(p, name, o, argument.TypeFor[A1](), argument.TypeFor[A2](), argument.TypeFor[A3]())
 }
 
 // Enabled reports whether somebody traces the probe.
@@ -145,7 +149,7 @@ func (h *Probe3[A1, A2, A3]) Remove() { h.probe.remove() }
 
 //go:noinline
 func fire3[A1, A2, A3 any](s *site, a1 A1, a2 A2, a3 A3) {
-	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2)), noescape(unsafe.Pointer(&a3))}
+	args := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3))}
 	s.fire(args[:])
 }
 
@@ -157,7 +161,7 @@ type Probe4[A1, A2, A3, A4 any] struct{ probe probe }
 // error.
 func NewProbe4[A1, A2, A3, A4 any](p *Provider, name string, o *ProbeOptions) (*Probe4[A1, A2, A3, A4], error) {
 	h := new(Probe4[A1, A2, A3, A4])
-	return h, h.probe.define(p, name, o, typeFor[A1](), typeFor[A2](), typeFor[A3](), typeFor[A4]())
+	return h, h.probe.define(p, name, o, argument.TypeFor[A1](), argument.TypeFor[A2](), argument.TypeFor[A3](), argument.TypeFor[A4]())
 }
 
 // Enabled reports whether somebody traces the probe.
@@ -184,7 +188,7 @@ func (h *Probe4[A1, A2, A3, A4]) Remove() { h.probe.remove() }
 
 //go:noinline
 func fire4[A1, A2, A3, A4 any](s *site, a1 A1, a2 A2, a3 A3, a4 A4) {
-	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2)), noescape(unsafe.Pointer(&a3)), noescape(unsafe.Pointer(&a4))}
+	args := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4))}
 	s.fire(args[:])
 }
 
@@ -196,7 +200,7 @@ type Probe5[A1, A2, A3, A4, A5 any] struct{ probe probe }
 // error.
 func NewProbe5[A1, A2, A3, A4, A5 any](p *Provider, name string, o *ProbeOptions) (*Probe5[A1, A2, A3, A4, A5], error) {
 	h := new(Probe5[A1, A2, A3, A4, A5])
-	return h, h.probe.define(p, name, o, typeFor[A1](), typeFor[A2](), typeFor[A3](), typeFor[A4](), typeFor[A5]())
+	return h, h.probe.define(p, name, o, argument.TypeFor[A1](), argument.TypeFor[A2](), argument.TypeFor[A3](), argument.TypeFor[A4](), argument.TypeFor[A5]())
 }
 
 // Enabled reports whether somebody traces the probe.
@@ -223,7 +227,7 @@ func (h *Probe5[A1, A2, A3, A4, A5]) Remove() { h.probe.remove() }
 
 //go:noinline
 func fire5[A1, A2, A3, A4, A5 any](s *site, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5) {
-	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2)), noescape(unsafe.Pointer(&a3)), noescape(unsafe.Pointer(&a4)), noescape(unsafe.Pointer(&a5))}
+	args := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5))}
 	s.fire(args[:])
 }
 
@@ -235,7 +239,7 @@ type Probe6[A1, A2, A3, A4, A5, A6 any] struct{ probe probe }
 // error.
 func NewProbe6[A1, A2, A3, A4, A5, A6 any](p *Provider, name string, o *ProbeOptions) (*Probe6[A1, A2, A3, A4, A5, A6], error) {
 	h := new(Probe6[A1, A2, A3, A4, A5, A6])
-	return h, h.probe.define(p, name, o, typeFor[A1](), typeFor[A2](), typeFor[A3](), typeFor[A4](), typeFor[A5](), typeFor[A6]())
+	return h, h.probe.define(p, name, o, argument.TypeFor[A1](), argument.TypeFor[A2](), argument.TypeFor[A3](), argument.TypeFor[A4](), argument.TypeFor[A5](), argument.TypeFor[A6]())
 }
 
 // Enabled reports whether somebody traces the probe.
@@ -262,7 +266,7 @@ func (h *Probe6[A1, A2, A3, A4, A5, A6]) Remove() { h.probe.remove() }
 
 //go:noinline
 func fire6[A1, A2, A3, A4, A5, A6 any](s *site, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6) {
-	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2)), noescape(unsafe.Pointer(&a3)), noescape(unsafe.Pointer(&a4)), noescape(unsafe.Pointer(&a5)), noescape(unsafe.Pointer(&a6))}
+	args := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5)), argument.NoEscape(unsafe.Pointer(&a6))}
 	s.fire(args[:])
 }
 
@@ -274,7 +278,7 @@ type Probe7[A1, A2, A3, A4, A5, A6, A7 any] struct{ probe probe }
 // error.
 func NewProbe7[A1, A2, A3, A4, A5, A6, A7 any](p *Provider, name string, o *ProbeOptions) (*Probe7[A1, A2, A3, A4, A5, A6, A7], error) {
 	h := new(Probe7[A1, A2, A3, A4, A5, A6, A7])
-	return h, h.probe.define(p, name, o, typeFor[A1](), typeFor[A2](), typeFor[A3](), typeFor[A4](), typeFor[A5](), typeFor[A6](), typeFor[A7]())
+	return h, h.probe.define(p, name, o, argument.TypeFor[A1](), argument.TypeFor[A2](), argument.TypeFor[A3](), argument.TypeFor[A4](), argument.TypeFor[A5](), argument.TypeFor[A6](), argument.TypeFor[A7]())
 }
 
 // Enabled reports whether somebody traces the probe.
@@ -301,7 +305,7 @@ func (h *Probe7[A1, A2, A3, A4, A5, A6, A7]) Remove() { h.probe.remove() }
 
 //go:noinline
 func fire7[A1, A2, A3, A4, A5, A6, A7 any](s *site, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7) {
-	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2)), noescape(unsafe.Pointer(&a3)), noescape(unsafe.Pointer(&a4)), noescape(unsafe.Pointer(&a5)), noescape(unsafe.Pointer(&a6)), noescape(unsafe.Pointer(&a7))}
+	args := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5)), argument.NoEscape(unsafe.Pointer(&a6)), argument.NoEscape(unsafe.Pointer(&a7))}
 	s.fire(args[:])
 }
 
@@ -313,7 +317,7 @@ type Probe8[A1, A2, A3, A4, A5, A6, A7, A8 any] struct{ probe probe }
 // error.
 func NewProbe8[A1, A2, A3, A4, A5, A6, A7, A8 any](p *Provider, name string, o *ProbeOptions) (*Probe8[A1, A2, A3, A4, A5, A6, A7, A8], error) {
 	h := new(Probe8[A1, A2, A3, A4, A5, A6, A7, A8])
-	return h, h.probe.define(p, name, o, typeFor[A1](), typeFor[A2](), typeFor[A3](), typeFor[A4](), typeFor[A5](), typeFor[A6](), typeFor[A7](), typeFor[A8]())
+	return h, h.probe.define(p, name, o, argument.TypeFor[A1](), argument.TypeFor[A2](), argument.TypeFor[A3](), argument.TypeFor[A4](), argument.TypeFor[A5](), argument.TypeFor[A6](), argument.TypeFor[A7](), argument.TypeFor[A8]())
 }
 
 // Enabled reports whether somebody traces the probe.
@@ -340,7 +344,7 @@ func (h *Probe8[A1, A2, A3, A4, A5, A6, A7, A8]) Remove() { h.probe.remove() }
 
 //go:noinline
 func fire8[A1, A2, A3, A4, A5, A6, A7, A8 any](s *site, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7, a8 A8) {
-	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2)), noescape(unsafe.Pointer(&a3)), noescape(unsafe.Pointer(&a4)), noescape(unsafe.Pointer(&a5)), noescape(unsafe.Pointer(&a6)), noescape(unsafe.Pointer(&a7)), noescape(unsafe.Pointer(&a8))}
+	args := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5)), argument.NoEscape(unsafe.Pointer(&a6)), argument.NoEscape(unsafe.Pointer(&a7)), argument.NoEscape(unsafe.Pointer(&a8))}
 	s.fire(args[:])
 }
 
@@ -352,7 +356,7 @@ type Probe9[A1, A2, A3, A4, A5, A6, A7, A8, A9 any] struct{ probe probe }
 // error.
 func NewProbe9[A1, A2, A3, A4, A5, A6, A7, A8, A9 any](p *Provider, name string, o *ProbeOptions) (*Probe9[A1, A2, A3, A4, A5, A6, A7, A8, A9], error) {
 	h := new(Probe9[A1, A2, A3, A4, A5, A6, A7, A8, A9])
-	return h, h.probe.define(p, name, o, typeFor[A1](), typeFor[A2](), typeFor[A3](), typeFor[A4](), typeFor[A5](), typeFor[A6](), typeFor[A7](), typeFor[A8](), typeFor[A9]())
+	return h, h.probe.define(p, name, o, argument.TypeFor[A1](), argument.TypeFor[A2](), argument.TypeFor[A3](), argument.TypeFor[A4](), argument.TypeFor[A5](), argument.TypeFor[A6](), argument.TypeFor[A7](), argument.TypeFor[A8](), argument.TypeFor[A9]())
 }
 
 // Enabled reports whether somebody traces the probe.
@@ -379,7 +383,7 @@ func (h *Probe9[A1, A2, A3, A4, A5, A6, A7, A8, A9]) Remove() { h.probe.remove()
 
 //go:noinline
 func fire9[A1, A2, A3, A4, A5, A6, A7, A8, A9 any](s *site, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7, a8 A8, a9 A9) {
-	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2)), noescape(unsafe.Pointer(&a3)), noescape(unsafe.Pointer(&a4)), noescape(unsafe.Pointer(&a5)), noescape(unsafe.Pointer(&a6)), noescape(unsafe.Pointer(&a7)), noescape(unsafe.Pointer(&a8)), noescape(unsafe.Pointer(&a9))}
+	args := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5)), argument.NoEscape(unsafe.Pointer(&a6)), argument.NoEscape(unsafe.Pointer(&a7)), argument.NoEscape(unsafe.Pointer(&a8)), argument.NoEscape(unsafe.Pointer(&a9))}
 	s.fire(args[:])
 }
 
@@ -391,7 +395,7 @@ type Probe10[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10 any] struct{ probe probe }
 // error.
 func NewProbe10[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10 any](p *Provider, name string, o *ProbeOptions) (*Probe10[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10], error) {
 	h := new(Probe10[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10])
-	return h, h.probe.define(p, name, o, typeFor[A1](), typeFor[A2](), typeFor[A3](), typeFor[A4](), typeFor[A5](), typeFor[A6](), typeFor[A7](), typeFor[A8](), typeFor[A9](), typeFor[A10]())
+	return h, h.probe.define(p, name, o, argument.TypeFor[A1](), argument.TypeFor[A2](), argument.TypeFor[A3](), argument.TypeFor[A4](), argument.TypeFor[A5](), argument.TypeFor[A6](), argument.TypeFor[A7](), argument.TypeFor[A8](), argument.TypeFor[A9](), argument.TypeFor[A10]())
 }
 
 // Enabled reports whether somebody traces the probe.
@@ -418,7 +422,7 @@ func (h *Probe10[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10]) Remove() { h.probe.re
 
 //go:noinline
 func fire10[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10 any](s *site, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7, a8 A8, a9 A9, a10 A10) {
-	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2)), noescape(unsafe.Pointer(&a3)), noescape(unsafe.Pointer(&a4)), noescape(unsafe.Pointer(&a5)), noescape(unsafe.Pointer(&a6)), noescape(unsafe.Pointer(&a7)), noescape(unsafe.Pointer(&a8)), noescape(unsafe.Pointer(&a9)), noescape(unsafe.Pointer(&a10))}
+	args := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5)), argument.NoEscape(unsafe.Pointer(&a6)), argument.NoEscape(unsafe.Pointer(&a7)), argument.NoEscape(unsafe.Pointer(&a8)), argument.NoEscape(unsafe.Pointer(&a9)), argument.NoEscape(unsafe.Pointer(&a10))}
 	s.fire(args[:])
 }
 
@@ -430,7 +434,7 @@ type Probe11[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11 any] struct{ probe pro
 // error.
 func NewProbe11[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11 any](p *Provider, name string, o *ProbeOptions) (*Probe11[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11], error) {
 	h := new(Probe11[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11])
-	return h, h.probe.define(p, name, o, typeFor[A1](), typeFor[A2](), typeFor[A3](), typeFor[A4](), typeFor[A5](), typeFor[A6](), typeFor[A7](), typeFor[A8](), typeFor[A9](), typeFor[A10](), typeFor[A11]())
+	return h, h.probe.define(p, name, o, argument.TypeFor[A1](), argument.TypeFor[A2](), argument.TypeFor[A3](), argument.TypeFor[A4](), argument.TypeFor[A5](), argument.TypeFor[A6](), argument.TypeFor[A7](), argument.TypeFor[A8](), argument.TypeFor[A9](), argument.TypeFor[A10](), argument.TypeFor[A11]())
 }
 
 // Enabled reports whether somebody traces the probe.
@@ -459,7 +463,7 @@ func (h *Probe11[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11]) Remove() { h.pro
 
 //go:noinline
 func fire11[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11 any](s *site, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7, a8 A8, a9 A9, a10 A10, a11 A11) {
-	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2)), noescape(unsafe.Pointer(&a3)), noescape(unsafe.Pointer(&a4)), noescape(unsafe.Pointer(&a5)), noescape(unsafe.Pointer(&a6)), noescape(unsafe.Pointer(&a7)), noescape(unsafe.Pointer(&a8)), noescape(unsafe.Pointer(&a9)), noescape(unsafe.Pointer(&a10)), noescape(unsafe.Pointer(&a11))}
+	args := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5)), argument.NoEscape(unsafe.Pointer(&a6)), argument.NoEscape(unsafe.Pointer(&a7)), argument.NoEscape(unsafe.Pointer(&a8)), argument.NoEscape(unsafe.Pointer(&a9)), argument.NoEscape(unsafe.Pointer(&a10)), argument.NoEscape(unsafe.Pointer(&a11))}
 	s.fire(args[:])
 }
 
@@ -471,7 +475,7 @@ type Probe12[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11, A12 any] struct{ prob
 // error.
 func NewProbe12[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11, A12 any](p *Provider, name string, o *ProbeOptions) (*Probe12[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11, A12], error) {
 	h := new(Probe12[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11, A12])
-	return h, h.probe.define(p, name, o, typeFor[A1](), typeFor[A2](), typeFor[A3](), typeFor[A4](), typeFor[A5](), typeFor[A6](), typeFor[A7](), typeFor[A8](), typeFor[A9](), typeFor[A10](), typeFor[A11](), typeFor[A12]())
+	return h, h.probe.define(p, name, o, argument.TypeFor[A1](), argument.TypeFor[A2](), argument.TypeFor[A3](), argument.TypeFor[A4](), argument.TypeFor[A5](), argument.TypeFor[A6](), argument.TypeFor[A7](), argument.TypeFor[A8](), argument.TypeFor[A9](), argument.TypeFor[A10](), argument.TypeFor[A11](), argument.TypeFor[A12]())
 }
 
 // Enabled reports whether somebody traces the probe.
@@ -500,6 +504,6 @@ func (h *Probe12[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11, A12]) Remove() { 
 
 //go:noinline
 func fire12[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11, A12 any](s *site, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7, a8 A8, a9 A9, a10 A10, a11 A11, a12 A12) {
-	args := [...]unsafe.Pointer{noescape(unsafe.Pointer(&a1)), noescape(unsafe.Pointer(&a2)), noescape(unsafe.Pointer(&a3)), noescape(unsafe.Pointer(&a4)), noescape(unsafe.Pointer(&a5)), noescape(unsafe.Pointer(&a6)), noescape(unsafe.Pointer(&a7)), noescape(unsafe.Pointer(&a8)), noescape(unsafe.Pointer(&a9)), noescape(unsafe.Pointer(&a10)), noescape(unsafe.Pointer(&a11)), noescape(unsafe.Pointer(&a12))}
+	args := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5)), argument.NoEscape(unsafe.Pointer(&a6)), argument.NoEscape(unsafe.Pointer(&a7)), argument.NoEscape(unsafe.Pointer(&a8)), argument.NoEscape(unsafe.Pointer(&a9)), argument.NoEscape(unsafe.Pointer(&a10)), argument.NoEscape(unsafe.Pointer(&a11)), argument.NoEscape(unsafe.Pointer(&a12))}
 	s.fire(args[:])
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/nopfire/nopfire/elfgen"
-	"github.com/nopfire/nopfire/emit/internal/image"
+	"github.com/nopfire/nopfire/internal/image"
 )
 
 // A Backing is the kind of file behind the objects of a provider.

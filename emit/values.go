@@ -5,9 +5,9 @@ import (
 	"math"
 	"reflect"
 	"runtime"
-	"unsafe"
 
-	"github.com/nopfire/nopfire/emit/internal/call"
+	"github.com/nopfire/nopfire/internal/argument"
+	"github.com/nopfire/nopfire/internal/call"
 )
 
 // check reports why a value does not fit the type, "" if it does, and returns
@@ -142,50 +142,9 @@ func (s *site) fireValues(words *[call.MaxArgs]uint64, values []any) {
 	if !s.traced() {
 		return
 	}
-	var f call.Frame
-	var texts copier
-	for i, a := range s.args {
-		v := values[i]
-		switch a.op {
-		case opString:
-			str, ok := v.(string)
-			if !ok {
-				str = reflect.ValueOf(v).String()
-			}
-			f.Ptrs[a.place], _ = texts.copy(str)
-		case opBytes:
-			b, ok := v.([]byte)
-			if !ok {
-				b = reflect.ValueOf(v).Bytes()
-			}
-			f.Ptrs[a.place], f.Words[a.place+1] = texts.copyBytes(b)
-		case opError:
-			e, _ := v.(error)
-			f.Ptrs[a.place] = texts.copyError(&e)
-		case opPointer:
-			f.Words[a.place] = words[i] // of a uintptr
-			f.Ptrs[a.place] = pointerIn(v)
-		default:
-			f.Words[a.place] = words[i]
-		}
-	}
-	call.Site(s.entry, &f)
+	var f argument.Frame
+	f.FillValues(s.args, words, values)
+	call.Site(s.entry, &f.Registers)
 	runtime.KeepAlive(s)
-	texts.release()
-}
-
-// pointerIn returns the pointer in a value, nil for others, and touches what
-// it leads to, unless that is anything.
-func pointerIn(v any) unsafe.Pointer {
-	switch kindOf(v) {
-	case reflect.Pointer:
-		p := reflect.ValueOf(v).UnsafePointer()
-		if reflect.TypeOf(v).Elem().Size() > 0 {
-			touch(p)
-		}
-		return p
-	case reflect.UnsafePointer:
-		return reflect.ValueOf(v).UnsafePointer()
-	}
-	return nil
+	f.Release()
 }

@@ -1,4 +1,4 @@
-package emit
+package argument
 
 import (
 	"fmt"
@@ -94,17 +94,17 @@ func TestStructLayouts(t *testing.T) {
 		{reflect.TypeFor[*[4]uint16](), "*[4]u16"},
 		{reflect.TypeFor[*struct{}](), "*void"},
 		{reflect.TypeFor[*[0]int](), "*void"},
-		{reflect.TypeFor[*header](), "*emit_header(32){0 Key go_string(16){0 ptr *u8; 8 len s64}; 16 Value go_string}"},
-		{reflect.TypeFor[*node](), "*emit_node(40){0 Next *emit_node; 8 Children go_slice(24){0 ptr *emit_node; 8 len s64; 16 cap s64}; 32 Weight f32; 39 OK bool}"},
+		{reflect.TypeFor[*header](), "*argument_header(32){0 Key go_string(16){0 ptr *u8; 8 len s64}; 16 Value go_string}"},
+		{reflect.TypeFor[*node](), "*argument_node(40){0 Next *argument_node; 8 Children go_slice(24){0 ptr *argument_node; 8 len s64; 16 cap s64}; 32 Weight f32; 39 OK bool}"},
 		{reflect.TypeFor[*slice](), "*go_slice(24){0 ptr *go_slice; 8 len s64; 16 cap s64}"},
 		{reflect.TypeFor[self](), strings.Repeat("*", maxNesting+1) + "void"},
-		{reflect.TypeFor[*generic[int]](), "*emit_generic_int_(8){0 Value s64}"},
-		{reflect.TypeFor[*mixed](), "*emit_mixed(136){0 header emit_header(32){0 Key go_string(16){0 ptr *u8; 8 len s64}; 16 Value go_string}; " +
+		{reflect.TypeFor[*generic[int]](), "*argument_generic_int_(8){0 Value s64}"},
+		{reflect.TypeFor[*mixed](), "*argument_mixed(136){0 header argument_header(32){0 Key go_string(16){0 ptr *u8; 8 len s64}; 16 Value go_string}; " +
 			"32 When s64; 40 Data [4]u16; 48 Grid [2][3]s8; 56 Any go_interface(16){0 type *void; 8 data *void}; " +
 			"72 Err go_interface(16){0 type *void; 8 data *void}; 88 M *void; 96 C *void; 104 F *void; 112 P *void; 120 Z [2]f32; " +
 			"128 Inline (2){0 A u8; 1 B u8}; 132 H__ s32}"},
 	} {
-		if got := layout(pointerMeta(tt.typ)); got != tt.want {
+		if got := layout(PointerMeta(tt.typ)); got != tt.want {
 			t.Errorf("%v\n got %s\nwant %s", tt.typ, got, tt.want)
 		}
 	}
@@ -115,7 +115,7 @@ func TestStructOffsets(t *testing.T) {
 	if bits.UintSize != 64 {
 		t.Skip("skipped: structs are described on 64-bit machines")
 	}
-	m := pointerMeta(reflect.TypeFor[*mixed]()).Elem
+	m := PointerMeta(reflect.TypeFor[*mixed]()).Elem
 	var v mixed
 	want := map[string]uintptr{"When": unsafe.Offsetof(v.When), "Err": unsafe.Offsetof(v.Err), "H__": unsafe.Offsetof(v.Héé)}
 	for _, f := range m.Fields {
@@ -127,7 +127,7 @@ func TestStructOffsets(t *testing.T) {
 	if len(want) > 0 || m.Size != int(unsafe.Sizeof(v)) {
 		t.Errorf("missing fields %v; size %d, want %d", want, m.Size, unsafe.Sizeof(v))
 	}
-	if m.Go != "emit.mixed" {
+	if m.Go != "argument.mixed" {
 		t.Errorf("Go name is %q", m.Go)
 	}
 }
@@ -174,7 +174,7 @@ func TestStructBounds(t *testing.T) {
 		{"reflect", reflect.TypeFor[reflect.Value]()},
 		{"testing", reflect.TypeFor[testing.T]()},
 	} {
-		spec := elfgen.ProbeSpec{Name: "p", Args: []elfgen.ArgSpec{{Type: pointerMeta(reflect.PointerTo(tt.typ))}}}
+		spec := elfgen.ProbeSpec{Name: "p", Args: []elfgen.ArgSpec{{Type: PointerMeta(reflect.PointerTo(tt.typ))}}}
 		if err := spec.Validate(); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
@@ -190,7 +190,7 @@ func TestGoNames(t *testing.T) {
 		{reflect.TypeFor[string](), ""},
 		{reflect.TypeFor[time.Duration](), "time.Duration"},
 		{reflect.TypeFor[[]byte](), "[]uint8"},
-		{reflect.TypeFor[*header](), "*emit.header"},
+		{reflect.TypeFor[*header](), "*argument.header"},
 		{reflect.TypeFor[complex64](), "complex64"},
 		{reflect.TypeFor[struct {
 			aVeryLongFieldNameThatGoesOnAndOn1, aVeryLongFieldNameThatGoesOnAndOn2, aVeryLongFieldNameThatGoesOnAndOn3,

@@ -1,10 +1,10 @@
-package emit
+package argument
 
 import (
 	"reflect"
 	"unsafe"
 
-	"github.com/nopfire/nopfire/emit/internal/call"
+	"github.com/nopfire/nopfire/internal/call"
 )
 
 // errorText returns the text of an error, not nil, that the compiler believes not to

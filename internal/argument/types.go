@@ -1,4 +1,4 @@
-package emit
+package argument
 
 import (
 	"fmt"
@@ -7,18 +7,18 @@ import (
 	"github.com/nopfire/nopfire/elfgen"
 )
 
-// An argType is the type of an argument: how it travels and what the object
+// A Type is the type of an argument: how it travels and what the object
 // says of it, or the reason why it cannot.
-type argType struct {
-	op     op
-	meta   *elfgen.Type
-	reason string
+type Type struct {
+	Op     Op
+	Meta   *elfgen.Type
+	Reason string // "" if it can travel
 }
 
-// typeFor returns the argument type for a Go type.
-func typeFor[T any]() argType { return typeOf(reflect.TypeFor[T]()) }
+// TypeFor returns the argument type for a Go type.
+func TypeFor[T any]() Type { return typeOf(reflect.TypeFor[T]()) }
 
-func typeOf(t reflect.Type) argType {
+func typeOf(t reflect.Type) Type {
 	kind := t.Kind()
 	meta := &elfgen.Type{Go: goName(t)}
 	op := scalarOp(kind)
@@ -26,52 +26,52 @@ func typeOf(t reflect.Type) argType {
 	case op != 0:
 		meta.Kind, meta.Size = scalarMeta(t)
 	case kind == reflect.String:
-		op, meta.Kind = opString, elfgen.String
+		op, meta.Kind = String, elfgen.String
 	case kind == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
-		op, meta.Kind = opBytes, elfgen.Bytes
+		op, meta.Kind = Bytes, elfgen.Bytes
 	case t == reflect.TypeFor[error]():
-		op, meta.Kind, meta.Go = opError, elfgen.Error, ""
+		op, meta.Kind, meta.Go = Error, elfgen.Error, ""
 	case kind == reflect.Pointer:
-		op = opPointer
+		op = Pointer
 		if t.Elem().Size() == 0 {
-			op = opUnsafe // nothing there to touch
+			op = Unsafe // nothing there to touch
 		}
-		meta = pointerMeta(t)
+		meta = PointerMeta(t)
 	case kind == reflect.UnsafePointer:
-		op, meta.Kind = opUnsafe, elfgen.Pointer
+		op, meta.Kind = Unsafe, elfgen.Pointer
 	case kind == reflect.Interface:
-		return argType{reason: fmt.Sprintf("type %s is an interface; error is the only one that can travel", t)}
+		return Type{Reason: fmt.Sprintf("type %s is an interface; error is the only one that can travel", t)}
 	case kind == reflect.Struct || kind == reflect.Array:
-		return argType{reason: fmt.Sprintf("type %s is a %s; a pointer to one can travel", t, kind)}
+		return Type{Reason: fmt.Sprintf("type %s is a %s; a pointer to one can travel", t, kind)}
 	default:
-		return argType{reason: fmt.Sprintf("type %s cannot travel", t)}
+		return Type{Reason: fmt.Sprintf("type %s cannot travel", t)}
 	}
-	return argType{op: op, meta: meta}
+	return Type{Op: op, Meta: meta}
 }
 
 // scalarOp returns how a value of one word or less travels, 0 for others.
-func scalarOp(k reflect.Kind) op {
+func scalarOp(k reflect.Kind) Op {
 	switch k {
 	case reflect.Int8:
-		return opInt8
+		return Int8
 	case reflect.Int16:
-		return opInt16
+		return Int16
 	case reflect.Int32:
-		return opInt32
+		return Int32
 	case reflect.Int64:
-		return opInt64
+		return Int64
 	case reflect.Bool, reflect.Uint8:
-		return opUint8
+		return Uint8
 	case reflect.Uint16:
-		return opUint16
+		return Uint16
 	case reflect.Uint32, reflect.Float32:
-		return opUint32
+		return Uint32
 	case reflect.Uint64, reflect.Float64:
-		return opUint64
+		return Uint64
 	case reflect.Int:
-		return opInt
+		return intOp
 	case reflect.Uint, reflect.Uintptr:
-		return opUint
+		return uintOp
 	}
 	return 0
 }

@@ -1,4 +1,4 @@
-package emit
+package argument
 
 import (
 	"math/bits"
@@ -25,10 +25,10 @@ type describer struct {
 	fields  int
 }
 
-// pointerMeta describes a pointer argument of Go type t. On 32-bit machines,
+// PointerMeta describes a pointer argument of Go type t. On 32-bit machines,
 // where nothing is loaded, and whose layouts elfgen does not spell, it leads to
 // nothing known.
-func pointerMeta(t reflect.Type) *elfgen.Type {
+func PointerMeta(t reflect.Type) *elfgen.Type {
 	if bits.UintSize != 8*wordSize {
 		return &elfgen.Type{Kind: elfgen.Pointer, Go: goName(t)}
 	}
