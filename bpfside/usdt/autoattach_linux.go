@@ -152,9 +152,13 @@ func functionNames(path, pattern string) ([]string, error) {
 		return nil, fmt.Errorf("open %s: %w", printable(path), unwrapPath(err))
 	}
 	defer f.Close()
+	id, err := identify(f)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", printable(path), err)
+	}
 	var names []string
 	at := make(map[uint64]bool)
-	for _, fn := range readFunctions(f).list {
+	for _, fn := range readFunctions(f, id.Size).list {
 		if fn.addr != 0 && glob(pattern, fn.name) && !at[fn.addr] {
 			at[fn.addr] = true
 			names = append(names, fn.name)

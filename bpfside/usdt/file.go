@@ -22,6 +22,9 @@ const (
 	maxNoteBytes = 64 << 20
 	// maxBTFBytes bounds the metadata of a file.
 	maxBTFBytes = 16 << 20
+	// maxSegments bounds the loaded segments, all of which are looked at for
+	// each note. Four are usual.
+	maxSegments = 256
 	// maxProblems bounds how many faults of one file are kept; a last one
 	// says how many more there were.
 	maxProblems = 100
@@ -119,39 +122,33 @@ func (f *File) problem(section string, off int64, probe string, err error) {
 	f.Problems = append(f.Problems, &FileError{f.Path, section, off, probe, err})
 }
 
-// read fills f from an ELF image. Package debug/elf is not made for hostile
-// files: should it panic, that is an error of the file.
-func (f *File) read(r io.ReaderAt, size int64) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &FileError{f.Path, "", -1, "", fmt.Errorf("%w: %v", ErrNotELF, p)}
-		}
-	}()
-	ef, err := elf.NewFile(r)
+// read fills f from an ELF image.
+func (f *File) read(r io.ReaderAt, size int64) error {
+	ef, err := newELFFile(r, size)
 	if err != nil {
-		off := int64(-1)
-		var fe *elf.FormatError
-		switch {
-		case errors.As(err, &fe):
-			off, err = formatOffset(fe)
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			off, err = size, io.ErrUnexpectedEOF
+		var fe *FileError
+		if errors.As(err, &fe) {
+			fe.Path = f.Path
 		}
-		return &FileError{f.Path, "", off, "", fmt.Errorf("%w: %w", ErrNotELF, err)}
+		return err
 	}
 	word := 8
 	if ef.Class == elf.ELFCLASS32 {
 		word = 4
 	}
 	var ok bool
-	if f.Machine, ok = stapsdt.MachineOf(uint16(ef.Machine), word, binaryOrder(ef.ByteOrder)); !ok {
+	if f.Machine, ok = stapsdt.MachineOf(uint16(ef.Machine), word, ef.ByteOrder); !ok {
 		err := fmt.Errorf("%w: machine %s, %s, %s", ErrNotSupported, ef.Machine, ef.Class, ef.Data)
 		if hasNotes(ef) {
 			return &FileError{f.Path, "", -1, "", err}
 		}
 		return nil
 	}
-	img := &image{file: f, r: r, size: size, segments: loadSegments(ef)}
+	segments := loadSegments(ef)
+	if len(segments) > maxSegments {
+		return &FileError{f.Path, "", 0, "", fmt.Errorf("%w: %d loaded segments, more than the limit of %d", ErrNotELF, len(segments), maxSegments)}
+	}
+	img := &image{file: f, r: r, size: size, segments: segments}
 	img.readNotes(ef)
 	img.readSymbols(ef)
 	img.readBuildID(ef)
@@ -159,21 +156,7 @@ func (f *File) read(r io.ReaderAt, size int64) (err error) {
 	return nil
 }
 
-// formatOffset takes the offset out of the text of an elf.FormatError, whose
-// fields are hidden: "invalid ELF: bad magic number '[…]' in record at byte 0x0".
-func formatOffset(fe *elf.FormatError) (int64, error) {
-	msg := fe.Error()
-	text, at, ok := cutLast(msg, " in record at byte ")
-	if !ok {
-		return -1, fe
-	}
-	var off int64
-	if _, err := fmt.Sscanf(at, "0x%x", &off); err != nil {
-		return -1, fe
-	}
-	return off, errors.New(text)
-}
-
+// cutLast cuts s around the last instance of sep.
 func cutLast(s, sep string) (before, after string, ok bool) {
 	if i := strings.LastIndex(s, sep); i >= 0 {
 		return s[:i], s[i+len(sep):], true
@@ -190,7 +173,7 @@ func binaryOrder(o binary.ByteOrder) binary.ByteOrder {
 	return binary.BigEndian
 }
 
-func hasNotes(ef *elf.File) bool { return ef.Section(stapsdt.Section) != nil }
+func hasNotes(ef *elfFile) bool { return ef.Section(stapsdt.Section) != nil }
 
 // An image is a file while it is being read.
 type image struct {
@@ -208,7 +191,7 @@ type segment struct {
 }
 
 // loadSegments returns the PT_LOAD segments by ascending address.
-func loadSegments(ef *elf.File) []segment {
+func loadSegments(ef *elfFile) []segment {
 	var segs []segment
 	for _, p := range ef.Progs {
 		if p.Type != elf.PT_LOAD || p.Filesz == 0 {
@@ -249,28 +232,41 @@ func (img *image) offset(addr, n uint64, want func(segment) bool) (uint64, bool)
 var errCompressed = errors.New("section is compressed")
 
 // section returns the content of a section of at most limit bytes.
-func (img *image) section(s *elf.Section, limit uint64) ([]byte, error) {
-	if s.Type == elf.SHT_NOBITS {
-		return nil, errors.New("section has no bytes in the file (a separate debug file?)")
-	}
-	if s.Flags&elf.SHF_COMPRESSED != 0 {
-		return nil, errCompressed
-	}
-	if s.FileSize > limit {
-		return nil, fmt.Errorf("%d bytes, more than the limit of %d", s.FileSize, limit)
-	}
-	if uint64(img.size) < s.Offset || uint64(img.size)-s.Offset < s.FileSize {
-		return nil, fmt.Errorf("section of %d bytes ends beyond the file of %d bytes", s.FileSize, img.size)
+func (img *image) section(s *elf.SectionHeader, limit uint64) ([]byte, error) {
+	return readSection(img.r, img.size, s, limit)
+}
+
+// readSection returns the content of a section of at most limit bytes.
+func readSection(r io.ReaderAt, size int64, s *elf.SectionHeader, limit uint64) ([]byte, error) {
+	if err := checkSection(size, s, limit); err != nil {
+		return nil, err
 	}
 	data := make([]byte, s.FileSize)
-	if _, err := io.ReadFull(io.NewSectionReader(img.r, int64(s.Offset), int64(s.FileSize)), data); err != nil {
+	if _, err := io.ReadFull(io.NewSectionReader(r, int64(s.Offset), int64(s.FileSize)), data); err != nil {
 		return nil, err
 	}
 	return data, nil
 }
 
+// checkSection tells why a section cannot be read from a file of the given size.
+func checkSection(size int64, s *elf.SectionHeader, limit uint64) error {
+	if s.Type == elf.SHT_NOBITS {
+		return errors.New("section has no bytes in the file (a separate debug file?)")
+	}
+	if s.Flags&elf.SHF_COMPRESSED != 0 {
+		return errCompressed
+	}
+	if s.FileSize > limit {
+		return fmt.Errorf("%d bytes, more than the limit of %d", s.FileSize, limit)
+	}
+	if uint64(size) < s.Offset || uint64(size)-s.Offset < s.FileSize {
+		return fmt.Errorf("section of %d bytes ends beyond the file of %d bytes", s.FileSize, size)
+	}
+	return nil
+}
+
 // readBuildID finds the GNU build-id.
-func (img *image) readBuildID(ef *elf.File) {
+func (img *image) readBuildID(ef *elfFile) {
 	const limit = 4096
 	s := ef.Section(".note.gnu.build-id")
 	if s == nil {

@@ -2,7 +2,6 @@ package usdt
 
 import (
 	"bytes"
-	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -66,7 +65,7 @@ const (
 type btfTypes struct {
 	order   binary.ByteOrder
 	data    []byte // the type section
-	strings []byte // the string section
+	strings string // the string section
 	starts  []uint32
 }
 
@@ -109,9 +108,11 @@ func parseBTF(data []byte, order binary.ByteOrder) (*btfTypes, error) {
 	if b.data, err = part(8); err != nil {
 		return nil, err
 	}
-	if b.strings, err = part(16); err != nil {
+	text, err := part(16)
+	if err != nil {
 		return nil, err
 	}
+	b.strings = string(text)
 	b.starts = append(b.starts, 0) // id 0 is void
 	for off := 0; off < len(b.data); {
 		n, ok := btfSize(order, b.data[off:])
@@ -159,21 +160,26 @@ func (b *btfTypes) at(id uint32) (btfType, bool) {
 	return btfType{u(d), u(d[4:]), u(d[8:]), d[12:n]}, true
 }
 
+// maxText bounds a string, so that a million types that all point into one long
+// string cost no quadratic time.
+const maxText = 4096
+
 // text returns the string at an offset of the string section, "" if there is
-// none.
+// none or it is longer than maxText.
 func (b *btfTypes) text(off uint32) string {
 	if uint64(off) >= uint64(len(b.strings)) {
 		return ""
 	}
-	s, _, ok := bytes.Cut(b.strings[off:], []byte{0})
+	s := b.strings[off:]
+	s, _, ok := strings.Cut(s[:min(len(s), maxText)], "\x00")
 	if !ok {
 		return ""
 	}
-	return string(s)
+	return s
 }
 
 // readMetadata gives the probes their parameters.
-func (img *image) readMetadata(ef *elf.File) {
+func (img *image) readMetadata(ef *elfFile) {
 	s := ef.Section(btfSection)
 	if s == nil || len(img.file.Probes) == 0 {
 		return

@@ -25,7 +25,7 @@ var (
 )
 
 // readNotes collects the probes of all note sections.
-func (img *image) readNotes(ef *elf.File) {
+func (img *image) readNotes(ef *elfFile) {
 	var baseAddr uint64
 	if s := ef.Section(stapsdt.BaseSection); s != nil {
 		baseAddr = s.Addr
@@ -61,7 +61,7 @@ type collector struct {
 type probeName struct{ provider, name string }
 
 // add takes the notes of a section.
-func (c *collector) add(s *elf.Section, data []byte) {
+func (c *collector) add(s *elf.SectionHeader, data []byte) {
 	file := c.img.file
 	if c.probes == nil {
 		const shortNote = 64 // a record of 64 bits has 44 bytes without strings
@@ -120,7 +120,7 @@ func (c *collector) newLocations() []Location {
 
 // noteFault returns where in the file a fault of a note section stands, and what
 // it is.
-func noteFault(s *elf.Section, err error) (off int64, cause error) {
+func noteFault(s *elf.SectionHeader, err error) (off int64, cause error) {
 	var fe *stapsdt.FormatError
 	if errors.As(err, &fe) {
 		return int64(s.Offset) + int64(fe.Off), errors.New(fe.Msg)

@@ -177,7 +177,7 @@ func (sr *siteReader) inside(loc *Location) error {
 		return nil // i386 is not worth it; the others have no middle
 	}
 	if sr.functions == nil {
-		sr.functions = readFunctions(sr.r)
+		sr.functions = readFunctions(sr.r, sr.size)
 	}
 	fn, ok := sr.functions.find(loc.Address)
 	const most = 1 << 20
@@ -217,35 +217,25 @@ type function struct {
 	name       string
 }
 
-// readFunctions reads the symbol tables of a file: of one that cannot be read, or
-// is as large as only a hostile one is, there are none.
-func readFunctions(r io.ReaderAt) (fs *functions) {
-	fs = new(functions)
-	defer func() {
-		// Package debug/elf is not made for hostile files.
-		if recover() != nil {
-			fs.list = nil
-		}
-	}()
-	ef, err := elf.NewFile(r)
+// maxFunctions bounds how many functions of a file are looked at: the largest
+// programs have a million.
+const maxFunctions = 1 << 21
+
+// readFunctions reads the symbol tables of a file: of one that cannot be read
+// there are no functions.
+func readFunctions(r io.ReaderAt, size int64) *functions {
+	fs := new(functions)
+	ef, err := newELFFile(r, size)
 	if err != nil {
 		return fs
 	}
-	for _, s := range ef.Sections {
-		if (s.Type == elf.SHT_SYMTAB || s.Type == elf.SHT_STRTAB) && s.FileSize > maxSymbolBytes {
-			return fs
-		}
-	}
-	for _, read := range []func() ([]elf.Symbol, error){ef.Symbols, ef.DynamicSymbols} {
-		syms, err := read()
-		if err != nil {
-			continue
-		}
-		for _, s := range syms {
-			if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Section != elf.SHN_UNDEF && s.Size > 0 {
-				fs.list = append(fs.list, function{s.Value, s.Size, s.Name})
+	for _, typ := range []elf.SectionType{elf.SHT_SYMTAB, elf.SHT_DYNSYM} {
+		// What was read before an error is good.
+		_, _ = eachSymbol(r, size, ef, typ, func(sym symbol) {
+			if sym.typ() == elf.STT_FUNC && sym.shndx != elf.SHN_UNDEF && sym.size > 0 && len(fs.list) < maxFunctions {
+				fs.list = append(fs.list, function{sym.value, sym.size, sym.name})
 			}
-		}
+		})
 	}
 	sort.SliceStable(fs.list, func(i, j int) bool { return fs.list[i].addr < fs.list[j].addr })
 	return fs

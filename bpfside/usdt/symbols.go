@@ -1,7 +1,6 @@
 package usdt
 
 import (
-	"bytes"
 	"debug/elf"
 	"fmt"
 	"strings"
@@ -15,9 +14,6 @@ import (
 // the same everywhere. So such an operand is turned into one that is relative to
 // the program counter, which at the probe holds the address of the probed
 // instruction.
-
-// maxSymbolBytes bounds a symbol table, and its strings, that is searched.
-const maxSymbolBytes = 256 << 20
 
 // programCounter names the register with the address of the probed instruction,
 // in the spelling of regOffset.
@@ -51,7 +47,7 @@ func mayNameSymbol(m stapsdt.Machine, args string) bool {
 }
 
 // readSymbols looks up the symbols that the arguments of all probes name.
-func (img *image) readSymbols(ef *elf.File) {
+func (img *image) readSymbols(ef *elfFile) {
 	wanted := make(map[string][]*Location)
 	for _, p := range img.file.Probes {
 		for i := range p.Locations {
@@ -71,13 +67,23 @@ func (img *image) readSymbols(ef *elf.File) {
 	}
 	found := make(map[string]symbolValue, len(wanted))
 	for _, typ := range []elf.SectionType{elf.SHT_SYMTAB, elf.SHT_DYNSYM} {
-		for _, s := range ef.Sections {
-			if s.Type != typ {
-				continue
+		table, err := eachSymbol(img.r, img.size, ef, typ, func(sym symbol) {
+			if _, ok := wanted[sym.name]; !ok {
+				return
 			}
-			if err := img.searchSymbols(ef, s, wanted, found); err != nil {
-				img.file.problem(s.Name, int64(s.Offset), "", err)
+			switch sym.typ() {
+			case elf.STT_TLS, elf.STT_SECTION, elf.STT_FILE:
+				return
 			}
+			if sym.shndx == elf.SHN_UNDEF || sym.shndx == elf.SHN_ABS {
+				return
+			}
+			// A copy, that the string table may go.
+			name := strings.Clone(sym.name)
+			found[name] = found[name].merge(sym.value, elf.ST_BIND(sym.info) != elf.STB_LOCAL)
+		})
+		if err != nil {
+			img.file.problem(table.Name, int64(table.Offset), "", err)
 		}
 	}
 	for name, locs := range wanted {
@@ -114,59 +120,6 @@ func (v symbolValue) merge(addr uint64, global bool) symbolValue {
 	v.ok = false
 	return v
 }
-
-// searchSymbols looks for the wanted names in one symbol table (Elf32_Sym and
-// Elf64_Sym, System V gABI chapter 4).
-func (img *image) searchSymbols(ef *elf.File, s *elf.Section, wanted map[string][]*Location, found map[string]symbolValue) error {
-	if uint64(s.Link) >= uint64(len(ef.Sections)) {
-		return fmt.Errorf("no string table %d", s.Link)
-	}
-	table, err := img.section(s, maxSymbolBytes)
-	if err != nil {
-		return err
-	}
-	strs, err := img.section(ef.Sections[s.Link], maxSymbolBytes)
-	if err != nil {
-		return err
-	}
-	size, infoAt, shndxAt, valueAt := elf.Sym64Size, 4, 6, 8
-	if ef.Class == elf.ELFCLASS32 {
-		size, infoAt, shndxAt, valueAt = elf.Sym32Size, 12, 14, 4
-	}
-	order := ef.ByteOrder
-	for ; len(table) >= size; table = table[size:] {
-		name := uint64(order.Uint32(table))
-		if name == 0 || name >= uint64(len(strs)) {
-			continue
-		}
-		text := strs[name:]
-		if n := bytes.IndexByte(text[:min(len(text), maxSymbolName)], 0); n >= 0 {
-			text = text[:n]
-		} else {
-			continue
-		}
-		if _, ok := wanted[string(text)]; !ok {
-			continue
-		}
-		info, shndx := table[infoAt], elf.SectionIndex(order.Uint16(table[shndxAt:]))
-		typ := elf.ST_TYPE(info)
-		if shndx == elf.SHN_UNDEF || shndx == elf.SHN_ABS || typ == elf.STT_TLS || typ == elf.STT_SECTION || typ == elf.STT_FILE {
-			continue
-		}
-		var addr uint64
-		if size == elf.Sym64Size {
-			addr = order.Uint64(table[valueAt:])
-		} else {
-			addr = uint64(order.Uint32(table[valueAt:]))
-		}
-		found[string(text)] = found[string(text)].merge(addr, elf.ST_BIND(info) != elf.STB_LOCAL)
-	}
-	return nil
-}
-
-// maxSymbolName bounds the length of a name, so that a table of a million
-// symbols that all point into one long string costs no quadratic time.
-const maxSymbolName = 4096
 
 // resolve turns an operand that names a symbol into one relative to the probed
 // instruction, and says so in the text of the argument. What cannot be resolved

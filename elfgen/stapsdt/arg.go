@@ -43,7 +43,13 @@ type ArgError struct {
 	Msg string
 }
 
-func (e *ArgError) Error() string { return fmt.Sprintf("argument %q: %s", e.Text, e.Msg) }
+func (e *ArgError) Error() string {
+	const shown = 200
+	if len(e.Text) > shown {
+		return fmt.Sprintf("argument %q…: %s", e.Text[:shown], e.Msg)
+	}
+	return fmt.Sprintf("argument %q: %s", e.Text, e.Msg)
+}
 
 // OperandKind tells the forms of an operand apart.
 type OperandKind uint8

@@ -259,6 +259,7 @@ var badOperands = []struct {
 	reason  string // part of the error
 }{
 	{X86_64, "8@", "no operand"},
+	{X86_64, "8@" + strings.Repeat("1+", 3000) + "1(%rax)", "longer than 4096 bytes"},
 	{X86_64, "0@%rax", "size out of range"},
 	{X86_64, "99999999@%rax", "size out of range"},
 	{X86_64, "x@%rax", "malformed size"},

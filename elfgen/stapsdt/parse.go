@@ -20,6 +20,10 @@ import (
 // and sys/sdt.h stops at 12 as well.
 const maxParsed = 64
 
+// maxOperand bounds the length of an argument. The longest one known names a C++
+// variable with 300 bytes.
+const maxOperand = 4096
+
 // maxSize bounds the size of an argument: a struct by value, at most.
 const maxSize = 1 << 16
 
@@ -66,22 +70,15 @@ func argEnd(s string) int {
 	return len(s)
 }
 
-// startsSized tells whether s starts with a size and an @.
+// startsSized tells whether s starts with a size and an @. It looks no further
+// than that: argEnd asks at every blank.
 func startsSized(s string) bool {
-	size, _, ok := strings.Cut(s, "@")
-	if !ok {
-		return false
+	s = strings.TrimPrefix(s, "-")
+	n := 0
+	for n < len(s) && isDigit(s[n], 10) {
+		n++
 	}
-	size = strings.TrimSuffix(strings.TrimPrefix(size, "-"), "f")
-	if size == "" {
-		return false
-	}
-	for i := range len(size) {
-		if size[i] < '0' || size[i] > '9' {
-			return false
-		}
-	}
-	return true
+	return n > 0 && strings.HasPrefix(strings.TrimPrefix(s[n:], "f"), "@")
 }
 
 // parseArg parses one argument.
@@ -91,6 +88,9 @@ func parseArg(m Machine, text string) Arg {
 		a.Operand = Operand{}
 		a.Err = &ArgError{text, msg}
 		return a
+	}
+	if len(text) > maxOperand {
+		return fail(fmt.Sprintf("longer than %d bytes", maxOperand))
 	}
 	operand := text
 	if startsSized(text) {
