@@ -133,10 +133,7 @@ func fireUntilTraced(t *testing.T, c *testutils.Child, n int) int {
 // later, each hit once; and it is let go when it ends.
 func TestFollowLaterProcess(t *testing.T) {
 	prog := testutils.GoBuild(t, goprog)
-	s, l := followSession(t, nil, "goapp:*")
-	if p := s.Problems(); len(p) > 1 { // the one: a process that nobody may look at
-		t.Errorf("problems: %v", p)
-	}
+	_, l := followSession(t, nil, "goapp:*")
 	var worst time.Duration
 	for round := range 3 {
 		c := startGoprog(t, prog)
@@ -176,8 +173,13 @@ func TestFollowLaterProcess(t *testing.T) {
 	if worst > 200*time.Millisecond {
 		t.Errorf("traced after %v, want less than 200ms", worst)
 	}
-	if len(l.errs) > 0 {
-		t.Errorf("errors in the sequence: %v", l.errs)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, err := range l.errs {
+		// Other processes of the machine may have problems of their own.
+		if pe := new(trace.ProblemError); !errors.As(err, &pe) || strings.Contains(err.Error(), "goapp") {
+			t.Errorf("error in the sequence: %v", err)
+		}
 	}
 }
 
@@ -236,7 +238,7 @@ func TestFollowOneProcess(t *testing.T) {
 		t.Fatal("the session outlives its process")
 	}
 	if n := len(l.of(c.PID)); n != 1 || len(l.errs) > 0 {
-		t.Errorf("%d events, errors %v, want one event", n, l.errs)
+		t.Errorf("%d events, errors %v, want one event and no error", n, l.errs)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
@@ -306,15 +308,15 @@ func TestFollowTellsProblems(t *testing.T) {
 	testutils.Start(t, bad).ReadLine()
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		l.mu.Lock()
-		n := len(l.errs)
+		told := slices.ContainsFunc(l.errs, func(err error) bool { return errors.Is(err, usdt.ErrSemaphoreOdd) })
 		l.mu.Unlock()
-		if n > 0 {
+		if told {
 			break
 		}
 	}
 	l.mu.Lock()
 	var pe *trace.ProblemError
-	if len(l.errs) == 0 || !errors.As(l.errs[0], &pe) || !errors.Is(pe, usdt.ErrSemaphoreOdd) {
+	if !slices.ContainsFunc(l.errs, func(err error) bool { return errors.As(err, &pe) && errors.Is(pe, usdt.ErrSemaphoreOdd) }) {
 		t.Errorf("errors %v, want a semaphore at an odd address", l.errs)
 	}
 	l.mu.Unlock()

@@ -75,12 +75,17 @@ type Follower struct {
 	barren map[FileID]bool // files without wanted probes
 	faults map[string]bool // that were told
 	denied map[int]bool    // processes that cannot be looked at, which was told
-	ending map[int]bool    // processes whose first thread has ended
-	change Change          // in the making
-	first  bool            // the first Change was not told yet
-	over   bool            // the followed process has ended
-	next   time.Time       // of the look without cause
-	turn   int             // the last process that was looked at so
+
+	// Mappings of processes that have ended, in this batch of events and the
+	// one before: see mapped.
+	missed, missedBefore map[int][]missedMapping
+
+	ending map[int]bool // processes whose first thread has ended
+	change Change       // in the making
+	first  bool         // the first Change was not told yet
+	over   bool         // the followed process has ended
+	next   time.Time    // of the look without cause
+	turn   int          // the last process that was looked at so
 
 	state   sync.Mutex // guards what follows
 	polling error
@@ -127,6 +132,7 @@ func newFollower(o *FollowOptions, open func(bufferSize int) (eventSource, error
 		search: s, books: newHoldings(), first: true,
 		barren: make(map[FileID]bool), faults: make(map[string]bool),
 		denied: make(map[int]bool), ending: make(map[int]bool),
+		missed: make(map[int][]missedMapping), missedBefore: make(map[int][]missedMapping),
 	}
 	if o != nil {
 		f.opts = *o
@@ -247,7 +253,7 @@ func (f *Follower) step() bool {
 	for i := range f.events {
 		f.handle(&f.events[i])
 	}
-	f.books.endBatch()
+	f.endBatch()
 	if lost {
 		if err := f.scan(); err != nil {
 			f.problem(err)
@@ -260,6 +266,14 @@ func (f *Follower) step() bool {
 	return true
 }
 
+// endBatch forgets what only the events of this batch and the one before can refer
+// to: see holdings.forks.
+func (f *Follower) endBatch() {
+	f.books.endBatch()
+	f.missedBefore, f.missed = f.missed, f.missedBefore
+	clear(f.missed)
+}
+
 // handle takes note of an event.
 func (f *Follower) handle(ev *procwatch.Event) {
 	if f.opts.PID != 0 && ev.PID != f.opts.PID {
@@ -269,18 +283,17 @@ func (f *Follower) handle(ev *procwatch.Event) {
 	holds = holds || ev.PID == f.opts.PID
 	switch ev.Kind {
 	case procwatch.Map:
-		o, h, err := f.see(ev.PID, ev.Mapping)
-		switch {
-		case err != nil:
-			// The process has ended, or the mapping has become another
-			// one, by mprotect for instance.
-			f.look(ev.PID)
-		case o != nil:
-			h.since = ev.Time
-			f.books.hold(ev.PID, o, h)
-		}
+		f.mapped(ev.PID, ev.Mapping, ev.Time)
 	case procwatch.Fork:
-		f.books.forked(fork{ev.Parent, ev.PID, ev.Time})
+		fk := fork{ev.Parent, ev.PID, ev.Time}
+		f.books.forked(fk)
+		for _, missed := range []map[int][]missedMapping{f.missedBefore, f.missed} {
+			for _, ms := range missed[ev.Parent] {
+				if ms.time < ev.Time {
+					f.mapped(ev.PID, ms.m, ev.Time)
+				}
+			}
+		}
 	case procwatch.Exec:
 		if holds {
 			f.look(ev.PID)
@@ -297,21 +310,53 @@ func (f *Follower) handle(ev *procwatch.Event) {
 	}
 }
 
-// see opens the file of a mapping, and returns which one it is and how it is
-// held; nil if it has no wanted probe.
-func (f *Follower) see(pid int, m procmaps.Mapping) (*heldFile, holding, error) {
+// A missedMapping is a mapping that was gone before it could be looked at.
+type missedMapping struct {
+	m    procmaps.Mapping
+	time uint64
+}
+
+// mapped takes note of a mapping that a process has made. If it is too late for
+// that, children that the process has forked since may have the mapping still.
+func (f *Follower) mapped(pid int, m procmaps.Mapping, time uint64) {
+	o, h, gone := f.see(pid, m)
+	if o != nil {
+		h.since = time
+		f.books.hold(pid, o, h)
+	}
+	if !gone {
+		return
+	}
+	f.missed[pid] = append(f.missed[pid], missedMapping{m, time})
+	for _, fk := range f.books.forks {
+		if fk.parent == pid && fk.time > time {
+			f.mapped(fk.child, m, fk.time)
+		}
+	}
+}
+
+// see opens the file of a mapping, and returns which one it is and how it is held;
+// nil if it has no wanted probe, cannot be read, or is gone.
+func (f *Follower) see(pid int, m procmaps.Mapping) (o *heldFile, h holding, gone bool) {
 	r, open, err := openMapped(pid, m)
+	if errors.Is(err, errUnmapped) {
+		return nil, h, true
+	}
+	if err != nil {
+		f.problem(err)
+	}
 	if err != nil || r == nil {
-		return nil, holding{}, err
+		return nil, h, false
 	}
 	defer r.Close()
 	id, err := identify(r)
 	if err != nil {
-		return nil, holding{}, fmt.Errorf("open %s: %w", printable(m.Path), err)
+		f.problem(fmt.Errorf("open %s: %w", printable(m.Path), err))
+		return nil, h, false
 	}
-	h := holding{open: open, inode: inodeOf(m)}
+	h = holding{open: open, inode: inodeOf(m)}
 	if o := f.books.files[id]; o != nil || f.barren[id] {
-		return o, h, nil
+		return o, h, false
 	}
 	file, err := readMapped(r, m.Path)
 	if err != nil {
@@ -327,9 +372,9 @@ func (f *Follower) see(pid int, m procmaps.Mapping) (*heldFile, holding, error) 
 			clear(f.barren)
 		}
 		f.barren[id] = true
-		return nil, h, nil
+		return nil, h, false
 	}
-	return f.books.add(id, targets, m), h, nil
+	return f.books.add(id, targets, m), h, false
 }
 
 // look looks at all mappings of a process. It returns the reason why it may not.
@@ -347,14 +392,7 @@ func (f *Follower) look(pid int) error {
 		case err != nil:
 			return err // what it held it may hold still
 		}
-		o, h, err := f.see(pid, m)
-		if err != nil {
-			if alive(pid) {
-				f.problem(err)
-			}
-			continue
-		}
-		if o != nil {
+		if o, h, _ := f.see(pid, m); o != nil {
 			now[o] = h
 		}
 	}

@@ -62,9 +62,13 @@ type fileCache map[FileID]*File
 
 // read reads the file behind a mapping, and returns the path under which it was
 // opened. First tells that the file was not met before; the error of one that
-// cannot be read comes with that only, and its File is nil afterwards.
+// cannot be read comes with that only, and its File is nil afterwards, as is that
+// of a mapping that has gone.
 func (c fileCache) read(pid int, m procmaps.Mapping) (f *File, open string, first bool, err error) {
 	r, open, err := openMapped(pid, m)
+	if errors.Is(err, errUnmapped) {
+		return nil, "", false, nil
+	}
 	if err != nil {
 		return nil, "", true, err
 	}
@@ -95,9 +99,43 @@ func readMapped(r *os.File, path string) (*File, error) {
 	return f, err
 }
 
+// errUnmapped says that a mapping was gone when its file was to be opened, or its
+// process.
+var errUnmapped = errors.New("is not mapped any more")
+
 // openMapped opens the file behind a mapping, and returns the path under which it
-// did. It is nil for a device, which has no notes.
+// did. It is nil for a device, which has no notes. The error of a mapping that has
+// gone since it was read wraps errUnmapped.
 func openMapped(pid int, m procmaps.Mapping) (*os.File, string, error) {
+	const tries = 3 // as the mapping may be split or grow meanwhile
+	for try := 1; ; try++ {
+		f, open, err := openMapping(pid, m)
+		if err == nil {
+			return f, open, nil
+		}
+		now, ok := findMapping(pid, inodeOf(m))
+		switch {
+		case !ok:
+			return nil, "", fmt.Errorf("process %d: %s: %w", pid, printable(m.Path), errUnmapped)
+		case try == tries || now.Start == m.Start && now.End == m.End:
+			return nil, "", err
+		}
+		m = now
+	}
+}
+
+// findMapping looks for an executable mapping of a file.
+func findMapping(pid int, want inode) (procmaps.Mapping, bool) {
+	for m, err := range executableFiles(pid) {
+		if err == nil && inodeOf(m) == want {
+			return m, true
+		}
+	}
+	return procmaps.Mapping{}, false
+}
+
+// openMapping is openMapped for a mapping that is as it was read.
+func openMapping(pid int, m procmaps.Mapping) (*os.File, string, error) {
 	open := m.MapFile(pid)
 	f, err := openRegular(open)
 	if err == nil {

@@ -43,9 +43,7 @@ func AllTargets(patterns ...string) (*Result, error) {
 			}
 			f, open, first, err := files.read(pid, m)
 			if err != nil {
-				if first && alive(pid) {
-					s.res.Problems = append(s.res.Problems, err)
-				}
+				s.res.Problems = append(s.res.Problems, err)
 				continue
 			}
 			if f == nil || len(f.Probes) == 0 {
