@@ -379,6 +379,20 @@ func FuzzNewFile(f *testing.F) {
 	for _, m := range []stapsdt.Machine{stapsdt.X86_64, stapsdt.S390X} {
 		f.Add(build(f, m))
 	}
+	// Small files of both word sizes and byte orders, with symbols.
+	for _, m := range []stapsdt.Machine{stapsdt.X86_64, stapsdt.I386, stapsdt.ARMBE, stapsdt.MIPS64} {
+		word := uint64(m.WordSize())
+		code, data := codeSegment, dataSegment
+		code.Off, code.Filesz, data.Off, data.Filesz = 64, 64, 128, 64
+		symbols := make([]byte, 48)
+		m.ByteOrder().PutUint32(symbols[3*word:], 1)
+		f.Add((&fabric{machine: m, typ: elf.ET_DYN, segments: []elf.ProgHeader{code, data}, sections: []fabricSection{
+			notesSection(f, m, stapsdt.Note{Provider: "p", Name: "q", Location: 0x11010, Base: 0x23020, Semaphore: 0x23010, Args: machineArgs[m]}),
+			baseSection(0x23020),
+			{SectionHeader: elf.SectionHeader{Name: ".symtab", Type: elf.SHT_SYMTAB, Link: 4}, data: symbols},
+			{SectionHeader: elf.SectionHeader{Name: ".strtab", Type: elf.SHT_STRTAB}, data: []byte("\x00NBuffers\x00")},
+		}}).write(f))
+	}
 	f.Fuzz(func(t *testing.T, image []byte) {
 		file, err := usdt.NewFile(bytes.NewReader(image), int64(len(image)))
 		if err != nil {
@@ -396,6 +410,9 @@ func FuzzNewFile(f *testing.F) {
 				loc := &p.Locations[i]
 				if loc.Err == nil && (loc.Offset >= uint64(len(image)) || loc.RefCtrOffset+2 > uint64(len(image))) {
 					t.Errorf("%s: location at %#x, semaphore at %#x of a file of %#x bytes", p, loc.Offset, loc.RefCtrOffset, len(image))
+				}
+				if loc.Offset > 0 && loc.Address == 0 {
+					t.Errorf("%s: location at %#x without an address", p, loc.Offset)
 				}
 				if n := len(loc.Args()); p.Params != nil && n != len(p.Params) {
 					t.Errorf("%s: %d arguments and %d parameters", p, n, len(p.Params))
