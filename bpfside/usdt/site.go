@@ -103,9 +103,10 @@ type spot struct {
 	// code are the bytes from the location on: as many as an instruction
 	// and its nops can have, fewer at the end of the segment.
 	code []byte
-	// offset is the place of the location in the file. Its low bits are
-	// those of the address, wherever the file is mapped.
-	offset uint64
+	// address is that of the location, for the text. offset is its place in
+	// the file, whose low bits are those of the address wherever the file
+	// is mapped.
+	address, offset uint64
 	// fixed forbids to put the probe elsewhere: an argument counts from it.
 	fixed bool
 	// isLocation reports whether another note points at an offset.

@@ -3,6 +3,7 @@ package usdt
 import (
 	"encoding/binary"
 	"errors"
+	"strings"
 
 	"golang.org/x/arch/arm64/arm64asm"
 )
@@ -62,7 +63,7 @@ func (d *decoder) decodeARM64(s spot) Site {
 	insn := binary.LittleEndian.Uint32(s.code)
 	site := Site{
 		Code: append([]byte(nil), s.code[:size]...),
-		Text: arm64asm.GNUSyntax(inst),
+		Text: strings.TrimSpace(arm64asm.GNUSyntax(inst)),
 		Nop:  insn == arm64Nop,
 	}
 	for _, c := range arm64Rejected {

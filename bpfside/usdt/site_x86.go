@@ -85,16 +85,16 @@ func (d *decoder) decodeX86At(s spot, at int) Site {
 		mode = 32
 	}
 	code := s.code[at:]
-	inst, err := x86asm.Decode(code, mode)
-	if err != nil || inst.Len == 0 {
-		// VEX and EVEX for instance, which x86asm does not know.
+	inst, ok := decodeX86Instruction(code, mode)
+	if !ok {
+		// It may still be plain that no kernel takes it.
 		site := Site{}
 		site.refuse(x86Refuses(code, mode))
 		return site
 	}
 	site := Site{
 		Code: bytes.Clone(code[:inst.Len]),
-		Text: x86asm.GNUSyntax(inst, s.offset+uint64(at), nil),
+		Text: x86Text(code, inst, s.address+uint64(at)),
 		Nop:  inst.Op == x86asm.NOP,
 	}
 	if err := x86Refuses(site.Code, mode); err != nil {
@@ -118,6 +118,28 @@ func (d *decoder) decodeX86At(s spot, at int) Site {
 		site.Cost = d.costX86(site.Code, s.machine, s.offset+uint64(at))
 	}
 	return site
+}
+
+// endbr are the instructions at which indirect jumps may arrive, endbr64 and
+// endbr32, which x86asm takes for a prefix. They are where functions start.
+var endbr = map[string]string{"\xf3\x0f\x1e\xfa": "endbr64", "\xf3\x0f\x1e\xfb": "endbr32"}
+
+// decodeX86Instruction decodes the first instruction of code.
+func decodeX86Instruction(code []byte, mode int) (x86asm.Inst, bool) {
+	const endbrLen = 4
+	if _, ok := endbr[string(code[:min(len(code), endbrLen)])]; ok {
+		return x86asm.Inst{Len: endbrLen}, true
+	}
+	inst, err := x86asm.Decode(code, mode)
+	return inst, err == nil && inst.Len > 0 && inst.Op != 0
+}
+
+// x86Text returns an instruction in GNU syntax.
+func x86Text(code []byte, inst x86asm.Inst, address uint64) string {
+	if text, ok := endbr[string(code[:inst.Len])]; ok {
+		return text
+	}
+	return x86asm.GNUSyntax(inst, address, nil)
 }
 
 // costX86 tells what the kernel does at an instruction that it takes.
@@ -216,6 +238,24 @@ func x86OpcodeRefused(opcode []byte, mode int) error {
 		return fmt.Errorf("privileged instruction %#x", c)
 	case mode == 64 && (c == 0xc4 || c == 0xc5 || c == 0x62):
 		return errors.New("vector instruction with a VEX or EVEX prefix")
+	}
+	return nil
+}
+
+// insideInstruction walks over the instructions of a function, and returns an
+// error if one of them begins before at and ends behind it. It stays silent when
+// it meets something that it cannot decode, as it then knows nothing.
+func insideInstruction(code []byte, at int, function string) error {
+	for pos := 0; pos < at; {
+		inst, ok := decodeX86Instruction(code[pos:], 64)
+		if !ok {
+			return nil
+		}
+		if pos+inst.Len > at {
+			return fmt.Errorf("it is byte %d of the %d of %q at %s+%#x",
+				at-pos, inst.Len, x86Text(code[pos:], inst, 0), printable(function), pos)
+		}
+		pos += inst.Len
 	}
 	return nil
 }

@@ -9,8 +9,6 @@ import (
 	"sort"
 	"strings"
 
-	"golang.org/x/arch/x86/x86asm"
-
 	"github.com/nopfire/nopfire/elfgen/stapsdt"
 )
 
@@ -97,7 +95,7 @@ func (sr *siteReader) site(loc *Location) Site {
 		return Site{}
 	}
 	site := sr.dec.decode(spot{
-		machine: loc.Machine, code: code, offset: loc.Offset,
+		machine: loc.Machine, code: code, address: loc.Address, offset: loc.Offset,
 		fixed:      countsFromProbe(loc),
 		isLocation: sr.isLocation,
 	})
@@ -189,24 +187,6 @@ func (sr *siteReader) inside(loc *Location) error {
 		return nil
 	}
 	return insideInstruction(code, int(loc.Address-fn.addr), fn.name)
-}
-
-// insideInstruction walks over the instructions of a function, and returns an
-// error if one of them begins before at and ends behind it. It stays silent when
-// it meets something that it cannot decode, as it then knows nothing.
-func insideInstruction(code []byte, at int, function string) error {
-	for pos := 0; pos < at; {
-		inst, err := x86asm.Decode(code[pos:], 64)
-		if err != nil || inst.Len == 0 {
-			return nil
-		}
-		if pos+inst.Len > at {
-			return fmt.Errorf("it is byte %d of the %d of %q at %s+%#x",
-				at-pos, inst.Len, x86asm.GNUSyntax(inst, 0, nil), printable(function), pos)
-		}
-		pos += inst.Len
-	}
-	return nil
 }
 
 // functions are the functions of a file by ascending address.
