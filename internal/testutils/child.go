@@ -14,6 +14,10 @@ import (
 	"time"
 )
 
+// patience is how long a child may take: on a busy machine a tracer that has to
+// wait for grace periods of the kernel takes many seconds to detach.
+const patience = time.Minute
+
 // BuildC compiles a C program with gcc and returns the path of the executable,
 // which lives as long as the test. The flags are given to gcc after the file, so
 // that libraries may stand in them; "-shared -fPIC" makes a library.
@@ -122,10 +126,10 @@ func (c *Child) WriteLine(line string) {
 }
 
 // ReadLine returns the next line of the child's standard output. It fails the
-// test if none comes within ten seconds or the output ends.
+// test if none comes within patience or the output ends.
 func (c *Child) ReadLine() string {
 	c.t.Helper()
-	line, err := c.TryReadLine(10 * time.Second)
+	line, err := c.TryReadLine(patience)
 	if err != nil {
 		c.t.Fatalf("read from child: %v\n%s", err, c.stderr)
 	}
@@ -153,11 +157,11 @@ func (c *Child) Stderr() string { return c.stderr.String() }
 // to end.
 func (c *Child) CloseInput() { c.in.Close() }
 
-// Wait waits up to ten seconds for the end of the child and returns its exit
+// Wait waits, up to patience, for the end of the child and returns its exit
 // error. Lines that were not read are dropped.
 func (c *Child) Wait() error {
 	c.t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(patience)
 	for {
 		select {
 		case <-c.done:
