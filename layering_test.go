@@ -25,16 +25,20 @@ var layers = []struct {
 	{"internal/procwatch", []string{"internal/procmaps", "internal/feature", "golang.org/x/sys"}, "may not know of probes"},
 	{"elfgen/stapsdt", nil, "a codec of bytes"},
 	{"elfgen/internal/site", []string{"elfgen/stapsdt"}, "tables"},
+	{"elfgen/internal/urdtcode", []string{"urdt/abi"}, "writes instructions"},
 	{"elfgen/internal/btf", nil, "a codec of bytes"},
 	{"elfgen/internal/elfimage", []string{"elfgen/stapsdt"}, "a writer of bytes"},
-	{"elfgen", []string{"elfgen/stapsdt", "elfgen/internal/"}, "pure and deterministic"},
+	{"elfgen", []string{"elfgen/stapsdt", "elfgen/internal/", "urdt/abi"}, "pure and deterministic"},
 	{"internal/call", nil, "assembly alone"},
 	{"internal/image", []string{"elfgen", "internal/sys"}, "may not know of notes"},
 	{"internal/argument", []string{"elfgen", "internal/call"}, "may not know of probes"},
 	{"emit/internal/gen", []string{"elfgen"}, "a generator"},
 	{"emit", []string{"elfgen", "elfgen/stapsdt", "internal/argument", "internal/call", "internal/image", "internal/sys"}, "linked into other people's programs"},
+	{"urdt/abi", nil, "what both sides have agreed on"},
+	{"urdt/internal/gen", []string{"urdt/abi"}, "a generator"},
+	{"urdt", []string{"urdt/abi", "elfgen", "elfgen/stapsdt", "internal/argument", "internal/call", "internal/image", "internal/sys"}, "linked into other people's programs"},
 	{"internal/feature", []string{"internal/", "github.com/cilium/ebpf", "golang.org/x/sys"}, "asks the kernel"},
-	{"bpfside/usdt", []string{"elfgen/stapsdt", "internal/", "github.com/cilium/ebpf", "golang.org/x/sys", "golang.org/x/arch", "golang.org/x/sync"}, "never emit, urdt, bpfc"},
+	{"bpfside/usdt", []string{"elfgen/stapsdt", "urdt/abi", "internal/", "github.com/cilium/ebpf", "golang.org/x/sys", "golang.org/x/arch", "golang.org/x/sync"}, "never emit, urdt, bpfc"},
 	{"bpfside/trace", []string{"bpfside/usdt", "elfgen/stapsdt", "internal/", "github.com/cilium/ebpf", "golang.org/x/sync"}, "a session over usdt"},
 	{"cmd/", []string{""}, "may import anything"},
 	{"examples/", []string{"emit"}, "what a user would write"},
@@ -43,7 +47,7 @@ var layers = []struct {
 }
 
 // pureGo are the packages that may not touch the operating system.
-var pureGo = []string{"elfgen", "elfgen/stapsdt", "elfgen/internal/site", "elfgen/internal/btf", "elfgen/internal/elfimage"}
+var pureGo = []string{"elfgen", "elfgen/stapsdt", "elfgen/internal/site", "elfgen/internal/btf", "elfgen/internal/elfimage", "elfgen/internal/urdtcode", "urdt/abi"}
 
 type goPackage struct {
 	ImportPath string
