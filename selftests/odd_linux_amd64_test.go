@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,11 +17,12 @@ import (
 	"github.com/nopfire/nopfire/internal/testutils"
 )
 
-// buildOdd assembles testprogs/odd and returns the path of the program.
-func buildOdd(t *testing.T) string {
+// buildOdd assembles a source of testprogs/odd and returns the path of the program.
+func buildOdd(t *testing.T, source string, flags ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "odd")
-	if out, err := exec.Command(testutils.Oracle(t, "gcc"), "-nostdlib", "-static", "-o", path, "testprogs/odd/odd.s").CombinedOutput(); err != nil {
+	args := append([]string{"-nostdlib", "-static", "-o", path, "testprogs/odd/" + source}, flags...)
+	if out, err := exec.Command(testutils.Oracle(t, "gcc"), args...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
 	return path
@@ -61,7 +63,7 @@ var oddEvents = []string{
 // read is read, in every location, and the rest says why not.
 func TestOddNotes(t *testing.T) {
 	testutils.NeedBPF(t)
-	odd := testutils.Start(t, buildOdd(t))
+	odd := testutils.Start(t, buildOdd(t, "odd.s"))
 	res, err := usdt.ProcessTargets(odd.PID)
 	if err != nil {
 		t.Fatal(err)
@@ -105,6 +107,12 @@ func TestOddNotes(t *testing.T) {
 	if n := semaphoreOf(t, odd.PID, targets[i]); n != 4 {
 		t.Errorf("the shared semaphore is %d, want 4", n)
 	}
+	checkOdd(t, odd, s, oddEvents)
+}
+
+// checkOdd lets a program go two rounds, and compares the events of the session.
+func checkOdd(t *testing.T, odd *testutils.Child, s *trace.Session, round []string) {
+	t.Helper()
 	const rounds = 2
 	for range rounds {
 		odd.WriteLine("")
@@ -118,18 +126,48 @@ func TestOddNotes(t *testing.T) {
 			t.Fatal(err)
 		}
 		got = append(got, ev.String())
-		if len(got) == rounds*len(oddEvents) {
+		if len(got) == rounds*len(round) {
 			break
 		}
 	}
-	if diff := cmp.Diff(strings.Join(slices.Repeat(oddEvents, rounds), "\n"), strings.Join(got, "\n")); diff != "" {
+	if diff := cmp.Diff(strings.Join(slices.Repeat(round, rounds), "\n"), strings.Join(got, "\n")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
+// A program of 32 bits is traced by one of 64: registers, stack, and variables
+// relative to the global offset table; addresses wrap around at 32 bits.
+func TestOddNotesOf32Bits(t *testing.T) {
+	testutils.NeedBPF(t)
+	path := buildOdd(t, "odd32.s", "-m32")
+	if err := exec.Command(path).Run(); errors.Is(err, syscall.ENOEXEC) {
+		t.Skipf("skipped: the kernel runs no programs of 32 bits: %v", err)
+	}
+	program := testutils.Start(t, path)
+	res, err := usdt.ProcessTargets(program.PID)
+	if err != nil || len(res.Problems) > 0 {
+		t.Fatal(err, res.Problems)
+	}
+	s, err := trace.NewSession(res.Targets, &trace.Options{Strings: []string{"text.arg1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if n := semaphoreOf(t, program.PID, res.Targets[0]); n != 1 {
+		t.Errorf("the semaphore is %d, want 1", n)
+	}
+	checkOdd(t, program, s, []string{
+		// %ax = 0x1122, %bx = 0x80ff, %ecx = -2, %dx = 0x0302
+		`odd32:registers arg1=4386 arg2=-32513 arg3=17 arg4=-1 arg5=-2 arg6=4294967294 arg7=3`,
+		// table[2], counter, counter+4, table[2], counter, address 0, table[0]
+		`odd32:memory arg1=-3 arg2=2201170739 arg3=-7 arg4=9 arg5=-2093796557 arg6=-7 arg7=!(read argument: bad address) arg8=286331153`,
+		`odd32:text arg1="text of 32 bits" arg2=7`,
+	})
+}
+
 // What strangers make of the same program: readelf reads the same notes.
 func TestOddNotesAgreeWithReadelf(t *testing.T) {
-	path := buildOdd(t)
+	path := buildOdd(t, "odd.s")
 	f, err := usdt.Open(path)
 	if err != nil {
 		t.Fatal(err)

@@ -49,6 +49,8 @@ func TestPlan(t *testing.T) {
 			"arg1 string"},
 		{"the first entry wins", target(stapsdt.X86_64, "8@%rax 8@%rbx"), Options{Strings: []string{"arg1", "arg1/arg2"}},
 			"arg1 string, arg2 uint64"},
+		{"a string of a program of 32 bits", target(stapsdt.I386, "4@%eax -4@%ebx 1@%cl"), Options{Strings: []string{"arg1", "arg2", "arg3"}},
+			"arg1 string, arg2 string, arg3 uint8"},
 		{"no string of four bytes", target(stapsdt.X86_64, "4@%eax"), Options{Strings: []string{"arg1"}},
 			"arg1 uint32"},
 		{"a bad argument keeps its place", target(stapsdt.X86_64, "8@%rax 8@%bogus 8@%rcx"), Options{},

@@ -33,7 +33,7 @@ func plan(t *usdt.Target, opts *Options) (*layout, []field) {
 	rules, _ := parseStringRules(opts.Strings) // withDefaults has seen to its errors
 	for i, s := range findStrings(rules, t.Name, args, params) {
 		f := &described[i]
-		if !isAddress(f.form, args[i]) {
+		if !isAddress(f.form, args[i], m) {
 			continue
 		}
 		f.form, f.typ = formString, "string"
@@ -116,8 +116,8 @@ func argName(i int) string { return "arg" + strconv.Itoa(i+1) }
 
 // isAddress reports whether the argument may be an address that the user knows
 // to be one.
-func isAddress(f form, arg stapsdt.Arg) bool {
-	return f == formPointer || (f == formInt || f == formUint) && arg.Size == 8
+func isAddress(f form, arg stapsdt.Arg, m stapsdt.Machine) bool {
+	return f == formPointer || (f == formInt || f == formUint) && arg.Size == m.WordSize()
 }
 
 // noteType returns what the note alone says: size and sign.

@@ -172,7 +172,8 @@ func loadAddress(m stapsdt.Machine, op *stapsdt.Operand, ctx, dst asm.Register) 
 	default:
 		insns = append(insns, asm.LoadImm(asm.R1, op.Value, asm.DWord), asm.Add.Reg(dst, asm.R1))
 	}
-	return insns, ""
+	// Addresses of 32 bits wrap around at 32 bits.
+	return append(insns, extendInsns(dst, m.WordSize(), false)...), ""
 }
 
 // noRegister is the reason against a register that the context lacks.

@@ -58,6 +58,7 @@ func TestLoadArg(t *testing.T) {
 		{"constant, cut to its size", stapsdt.X86_64, 1, false, constant(-1), "LdImmDW dst: r7 imm: 255; " + zero},
 		{"constant, sign from its size", stapsdt.X86_64, 2, true, constant(0xffff), "LdImmDW dst: r7 imm: -1; " + zero},
 		{"address of a variable", stapsdt.X86_64, 8, false, stapsdt.Operand{Kind: stapsdt.Constant, Base: "rip", Value: 64}, "LdXMemDW dst: r7 src: r6 off: 128 imm: 0; AddImm dst: r7 imm: 64; " + zero},
+		{"i386 memory, wraps at 32 bits", stapsdt.I386, 4, false, mem(-4, "esp", "", 1), "LdXMemDW dst: r3 src: r6 off: 152 imm: 0; AddImm dst: r3 imm: -4; LShImm dst: r3 imm: 32; RShImm dst: r3 imm: 32; " + fmt.Sprintf(read, 4, "W")},
 		{"arm64 register", stapsdt.ARM64, 8, false, reg("x19", 0), "LdXMemDW dst: r7 src: r6 off: 152 imm: 0; " + zero},
 		{"arm64 stack", stapsdt.ARM64, 8, false, mem(12, "sp", "", 1), "LdXMemDW dst: r3 src: r6 off: 248 imm: 0; AddImm dst: r3 imm: 12; " + fmt.Sprintf(read, 8, "DW")},
 		{"riscv64 register", stapsdt.RISCV64, 8, false, reg("a0", 0), "LdXMemDW dst: r7 src: r6 off: 80 imm: 0; " + zero},
@@ -123,7 +124,7 @@ func TestRegOffset(t *testing.T) {
 		{stapsdt.RISCV64, "pc", 0}, {stapsdt.RISCV64, "ra", 8}, {stapsdt.RISCV64, "s1", 72}, {stapsdt.RISCV64, "t6", 248},
 		{stapsdt.S390X, "pc", 16}, {stapsdt.S390X, "r0", 24}, {stapsdt.S390X, "r15", 144}, {stapsdt.S390X, "r16", -1},
 		{stapsdt.PPC64LE, "r31", 248}, {stapsdt.PPC64, "pc", 256},
-		{stapsdt.I386, "eax", -1},
+		{stapsdt.I386, "eax", 80}, {stapsdt.I386, "eip", 128}, {stapsdt.I386, "rax", -1}, {stapsdt.I386, "e8", -1}, {stapsdt.I386, "eflags", -1},
 	} {
 		got, ok := regOffset(tc.m, tc.reg)
 		if !ok {

@@ -3,6 +3,7 @@ package usdt
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,9 @@ import (
 // x86Regs is the order of struct pt_regs on x86-64.
 var x86Regs = strings.Fields("r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax rip cs eflags rsp ss")
 
+// i386Regs are the registers of i386, each the lower half of one of x86-64.
+var i386Regs = strings.Fields("eax ebx ecx edx esi edi ebp esp eip")
+
 // riscvRegs is the order of struct user_regs_struct on riscv.
 var riscvRegs = strings.Fields("pc ra sp gp tp t0 t1 t2 s0 s1 a0 a1 a2 a3 a4 a5 a6 a7 s2 s3 s4 s5 s6 s7 s8 s9 s10 s11 t3 t4 t5 t6")
 
@@ -27,6 +31,12 @@ func regOffset(m stapsdt.Machine, reg string) (int16, bool) {
 	switch m {
 	case stapsdt.X86_64:
 		return wordIndex(x86Regs, reg)
+	case stapsdt.I386:
+		// A program of 32 bits under a kernel of 64: the same struct, with
+		// zeros in the upper halves. A kernel of 32 bits has another one.
+		if slices.Contains(i386Regs, reg) && runtime.GOARCH != "386" {
+			return wordIndex(x86Regs, "r"+reg[1:])
+		}
 	case stapsdt.RISCV64:
 		return wordIndex(riscvRegs, reg)
 	case stapsdt.ARM64:

@@ -19,6 +19,7 @@ import (
 // in the spelling of regOffset.
 var programCounter = map[stapsdt.Machine]string{
 	stapsdt.X86_64:  "rip",
+	stapsdt.I386:    "eip",
 	stapsdt.ARM64:   "pc",
 	stapsdt.RISCV64: "pc",
 	stapsdt.S390X:   "pc",
@@ -65,6 +66,7 @@ func (img *image) readSymbols(ef *elfFile) {
 	if len(wanted) == 0 {
 		return
 	}
+	got := globalOffsetTable(ef)
 	found := make(map[string]symbolValue, len(wanted))
 	for _, typ := range []elf.SectionType{elf.SHT_SYMTAB, elf.SHT_DYNSYM} {
 		table, err := eachSymbol(img.r, img.size, ef, typ, func(sym symbol) {
@@ -96,8 +98,27 @@ func (img *image) readSymbols(ef *elfFile) {
 				loc.Symbols = make(map[string]uint64)
 			}
 			loc.Symbols[name] = v.addr
+			if got != 0 && loc.Machine == stapsdt.I386 {
+				loc.Symbols[gotSymbol] = got
+			}
 		}
 	}
+}
+
+// gotSymbol is the name of the address that GOTOFF counts from (System V ABI,
+// Intel386 supplement, "Global Offset Table").
+const gotSymbol = "_GLOBAL_OFFSET_TABLE_"
+
+// globalOffsetTable returns that address for a file of i386, 0 if it has none:
+// linkers put it at the start of .got.plt, or of .got if there is no other, which
+// is what they write into DT_PLTGOT too.
+func globalOffsetTable(ef *elfFile) uint64 {
+	for _, name := range []string{".got.plt", ".got"} {
+		if s := ef.Section(name); s != nil && ef.Machine == elf.EM_386 {
+			return s.Addr
+		}
+	}
+	return 0
 }
 
 // A symbolValue is what the tables say about a name. Static variables of one
@@ -141,8 +162,18 @@ func (l *Location) resolve(a *stapsdt.Arg) {
 		a.Text += fmt.Sprintf(" (%+#x)", op.Value)
 		return
 	}
+	if op.SymbolBase == stapsdt.GOTOFF {
+		// The base register holds the address of the table.
+		if got, ok := l.Symbols[gotSymbol]; ok {
+			distance := int64(addr - got)
+			op.Value += distance
+			op.Symbol, op.SymbolBase = "", stapsdt.Absolute
+			a.Text += fmt.Sprintf(" (got%+#x)", distance)
+		}
+		return
+	}
 	pc, ok := programCounter[l.Machine]
-	if !ok || op.SymbolBase == stapsdt.GOTOFF {
+	if !ok {
 		return
 	}
 	if op.Base != "" {

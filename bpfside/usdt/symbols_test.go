@@ -10,7 +10,7 @@ import (
 
 func TestResolve(t *testing.T) {
 	type operand = stapsdt.Operand
-	symbols := map[string]uint64{"v": 0x4012}
+	symbols := map[string]uint64{"v": 0x4012, gotSymbol: 0x4100}
 	for _, tc := range []struct {
 		m    stapsdt.Machine
 		args string
@@ -26,6 +26,9 @@ func TestResolve(t *testing.T) {
 		{stapsdt.X86_64, "8@v(%rax,%rbx,2)", operand{Kind: stapsdt.Memory, Base: "rax", Index: "rbx", Symbol: "v", Scale: 2}, "8@v(%rax,%rbx,2)"},
 		{stapsdt.X86_64, "8@%rax", operand{Kind: stapsdt.Register, Base: "rax"}, "8@%rax"},
 		{stapsdt.ARM64, "4@[x1, #:lo12:v]", operand{Kind: stapsdt.Memory, Base: "x1", Value: 0x12, Scale: 1}, "4@[x1, #:lo12:v] (+0x12)"},
+		{stapsdt.I386, "-4@v@GOTOFF(%ebx)", operand{Kind: stapsdt.Memory, Base: "ebx", Value: -0xee, Scale: 1}, "-4@v@GOTOFF(%ebx) (got-0xee)"},
+		{stapsdt.I386, "4@4+v@GOTOFF(%ebx,%eax,4)", operand{Kind: stapsdt.Memory, Base: "ebx", Index: "eax", Value: -0xea, Scale: 4}, "4@4+v@GOTOFF(%ebx,%eax,4) (got-0xee)"},
+		{stapsdt.I386, "-4@v", operand{Kind: stapsdt.Memory, Base: "eip", Value: 0x3012, Scale: 1}, "-4@v (probe+0x3012)"},
 	} {
 		loc := Location{Machine: tc.m, Address: 0x1000, ArgString: tc.args, Symbols: symbols}
 		args := loc.Args()
