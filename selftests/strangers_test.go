@@ -51,8 +51,7 @@ func bpftrace(t *testing.T, e *emitter, probe, script string, want func(i int) s
 			t.Errorf("%s: got %q, want %q", probe, got, want)
 		}
 	}
-	cmd.Process.Signal(os.Interrupt)
-	tracer.Wait()
+	tracer.Interrupt()
 	if got := e.command("enabled"); got != "enabled " {
 		t.Errorf("after the tracer has gone: %q", got)
 	}
@@ -193,8 +192,7 @@ func TestPerfRecordsFileBacked(t *testing.T) {
 				e.fire(t, 1)
 				time.Sleep(10 * time.Millisecond)
 			}
-			record.Process.Signal(os.Interrupt)
-			tracer.Wait()
+			tracer.Interrupt()
 			out := run(`"$1" --buildid-dir "$2" script -i "$2/perf.data"`)
 			// perf prints small negative values as their bits.
 			for i := 48; i < 50; i++ {

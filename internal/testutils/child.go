@@ -176,6 +176,26 @@ func (c *Child) Wait() error {
 	}
 }
 
+// Interrupt sends SIGINT, again and again, until the child ends, and returns its
+// exit error. Once is not enough for bpftrace: a signal that comes while it
+// prints sets a flag that it looks at only when its wait is interrupted.
+func (c *Child) Interrupt() error {
+	c.t.Helper()
+	again := time.NewTicker(200 * time.Millisecond)
+	defer again.Stop()
+	go func() {
+		for {
+			c.Cmd.Process.Signal(os.Interrupt)
+			select {
+			case <-c.done:
+				return
+			case <-again.C:
+			}
+		}
+	}()
+	return c.Wait()
+}
+
 // A lockedBuffer is a bytes.Buffer for one writer and one reader at a time.
 type lockedBuffer struct {
 	mu sync.Mutex
