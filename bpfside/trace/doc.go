@@ -17,9 +17,14 @@
 //		fmt.Println(ev)
 //	}
 //
+// A session is for the targets that it is given, or, from NewFollowingSession, for
+// those that a [usdt.Follower] finds while it lasts: in processes that start later
+// and objects that are loaded later.
+//
 // # What is promised
 //
-// A probe that is hit after NewSession has returned and before the session is
+// A probe that is hit after NewSession has returned, or in a following session a
+// few milliseconds after its object was mapped, and before the session is
 // cancelled gives exactly one event. If the consumer is too slow and the ring
 // buffer is full, events are lost; they are counted ([Session.Lost]) and the
 // loss stands as a [*LostError] in the sequence of events.

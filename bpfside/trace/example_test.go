@@ -2,6 +2,7 @@ package trace_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -54,5 +55,32 @@ func ExampleOptions() {
 		}
 		query := ev.Args[0]
 		fmt.Println(query.Value, query.Truncated, query.Err)
+	}
+}
+
+// Print the requests of every process that has the probe, those that start later
+// included, until an interrupt.
+func ExampleNewFollowingSession() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	follower, err := usdt.NewFollower(nil, "myapp:request") // or of one process: FollowOptions.PID
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := trace.NewFollowingSession(follower, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close()
+	for ev, err := range s.Events(ctx) {
+		var problem *trace.ProblemError
+		switch {
+		case errors.As(err, &problem):
+			log.Print(problem) // one target; the others are traced
+		case err != nil:
+			log.Print(err) // events were lost, or reading has failed for good
+		default:
+			fmt.Println(ev.Time, ev.PID, ev)
+		}
 	}
 }

@@ -10,6 +10,11 @@
 //
 //	file or pid  → notes → Targets → AttachUSDT → link.Link
 //
+// FileTargets searches a file, which FindFile finds by the name of a program or a
+// library, ProcessTargets a process and AllTargets all of them. A Follower goes on
+// searching: it tells of processes that start later, of objects that are loaded
+// later, and of what is gone.
+//
 // What is read is written by strangers and taken for hostile: a fault costs the
 // argument, the note or the file that it is in, is reported with its reason, and
 // never hides a neighbour.
