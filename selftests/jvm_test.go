@@ -77,10 +77,7 @@ func startJVMCounts(t *testing.T, jvm *testutils.Child, lib string) *testutils.C
 	t.Helper()
 	cmd := exec.Command(testutils.Oracle(t, "bpftrace"), "-B", "line", "-p", strconv.Itoa(jvm.PID), "-e", fmt.Sprintf(jvmCounts, lib))
 	tracer := testutils.StartCmd(t, cmd)
-	t.Cleanup(func() {
-		cmd.Process.Signal(os.Interrupt)
-		tracer.Wait()
-	})
+	t.Cleanup(func() { tracer.Interrupt() })
 	if line := tracer.ReadLine(); !strings.HasPrefix(line, "Attaching ") {
 		t.Fatalf("bpftrace says %q\n%s", line, tracer.Stderr())
 	}

@@ -148,10 +148,7 @@ func startPostgresCounts(t *testing.T, postgres string, conn *connection) *testu
 	t.Helper()
 	cmd := exec.Command(testutils.Oracle(t, "bpftrace"), "-B", "line", "-p", strconv.Itoa(conn.backend), "-e", fmt.Sprintf(postgresCounts, postgres))
 	tracer := testutils.StartCmd(t, cmd)
-	t.Cleanup(func() { // by itself, or its semaphores stay raised
-		cmd.Process.Signal(os.Interrupt)
-		tracer.Wait()
-	})
+	t.Cleanup(func() { tracer.Interrupt() }) // killed, it would leave its semaphores raised
 	if line := tracer.ReadLine(); !strings.HasPrefix(line, "Attaching ") {
 		t.Fatalf("bpftrace says %q\n%s", line, tracer.Stderr())
 	}

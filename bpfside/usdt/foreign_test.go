@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"debug/elf"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/google/go-cmp/cmp"
 
@@ -180,5 +182,28 @@ func TestForeignDumps(t *testing.T) {
 		if diff := cmp.Diff(want, testutils.ReadelfNotes(t, file)); diff != "" {
 			t.Errorf("%s (-committed +readelf):\n%s", path, diff)
 		}
+	}
+}
+
+// What cannot run here is refused before anything is attached.
+func TestAttachForeign(t *testing.T) {
+	host, _ := usdt.HostMachine()
+	for _, m := range []stapsdt.Machine{stapsdt.ARM64, stapsdt.S390X, stapsdt.X86_64} {
+		if m == host {
+			continue
+		}
+		path := filepath.Join(t.TempDir(), "lib.so")
+		if err := os.WriteFile(path, build(t, m), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		res, err := usdt.FileTargets(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = usdt.AttachUSDT(new(ebpf.Program), res.Targets[0], &usdt.Options{Method: usdt.UprobeMulti})
+		if !errors.Is(err, usdt.ErrNotSupported) {
+			t.Errorf("%s: error %v, want ErrNotSupported", m, err)
+		}
+		t.Log(err)
 	}
 }

@@ -65,6 +65,11 @@ func (g *group) fail(m Method, err error) error {
 // plan opens the file, and decides where to attach.
 func (g *group) plan(o *Options) error {
 	var err error
+	if locs := g.targets[0].Locations; len(locs) > 0 {
+		if err := checkHost(locs[0].Machine); err != nil {
+			return err
+		}
+	}
 	if g.file, err = reopen(g.targets[0]); err != nil {
 		return err
 	}

@@ -106,9 +106,11 @@ var hostMachines = map[string]stapsdt.Machine{
 	"mips64":  stapsdt.MIPS64,
 }
 
-// checkHost returns an error for a machine that is not the one it runs on.
+// checkHost returns an error for a machine whose programs cannot run here. It lets
+// 0 pass, which is not known.
 func checkHost(m stapsdt.Machine) error {
-	if host, ok := HostMachine(); ok && host == m {
+	host, _ := HostMachine()
+	if m == 0 || m == host || m == stapsdt.I386 && host == stapsdt.X86_64 {
 		return nil
 	}
 	return fmt.Errorf("%w: code for %s on a machine of %s", ErrNotSupported, m, runtime.GOARCH)
