@@ -55,23 +55,33 @@ func asUser(t *testing.T, run string, caps ...feature.Capability) string {
 	return string(out)
 }
 
-// CAP_BPF and CAP_PERFMON alone are enough to trace a process of one's own by
-// uprobe_multi; a perf event for a uprobe takes CAP_SYS_ADMIN.
+// CAP_BPF and CAP_PERFMON alone are enough to trace processes of one's own by
+// uprobe_multi: by pid, by file, and what has no name; a perf event for a uprobe
+// takes CAP_SYS_ADMIN.
 func TestCapabilitiesThatAreEnough(t *testing.T) {
 	needMethod(t, usdt.UprobeMulti)
 	for _, tc := range []struct {
-		m    usdt.Method
+		run  string
 		caps []feature.Capability
 		want string
 	}{
-		{usdt.UprobeMulti, feature.TracingCaps, "--- PASS: TestAttachToCProgram/uprobe_multi/pid_with_semaphore"},
-		{usdt.PerfEvent, []feature.Capability{feature.CapSysAdmin}, "--- PASS: TestAttachToCProgram/perf_event/pid_with_semaphore"},
-		{usdt.PerfEvent, feature.TracingCaps, "missing CAP_SYS_ADMIN (run as root"},
+		{"TestAttachToCProgram/uprobe_multi/pid_with_semaphore", feature.TracingCaps, "--- PASS"},
+		{"TestAttachToCProgram/uprobe_multi/file,_all_processes", feature.TracingCaps, "--- PASS"},
+		{"TestDiscoverMemfd", feature.TracingCaps, "--- PASS"},
+		{"TestDiscoverDeletedExecutable", append([]feature.Capability{feature.CapCheckpointRestore}, feature.TracingCaps...), "--- PASS"},
+		{"TestAttachToCProgram/perf_event/pid_with_semaphore", []feature.Capability{feature.CapSysAdmin}, "--- PASS"},
+		{"TestAttachToCProgram/perf_event/pid_with_semaphore", feature.TracingCaps, "missing CAP_SYS_ADMIN (run as root"},
 	} {
-		out := asUser(t, "^TestAttachToCProgram$/^"+tc.m.String()+"$/^pid_with_semaphore$", tc.caps...)
-		if !strings.Contains(out, tc.want) {
-			t.Errorf("%s with %v: output lacks %q:\n%s", tc.m, tc.caps, tc.want, out)
-		}
+		t.Run(tc.run, func(t *testing.T) {
+			out := asUser(t, "^"+strings.ReplaceAll(tc.run, "/", "$/^")+"$", tc.caps...)
+			want := tc.want
+			if want == "--- PASS" {
+				want += ": " + tc.run + " "
+			}
+			if !strings.Contains(out, want) {
+				t.Errorf("with %v: output lacks %q:\n%s", tc.caps, want, out)
+			}
+		})
 	}
 }
 
