@@ -100,10 +100,15 @@ func runDemo(ctx context.Context, out, errw io.Writer, f *demoFlags) (err error)
 	s, err := trace.NewSession(found.Targets, nil)
 	if err != nil {
 		v.byHand(c)
-		if isPermission(err) {
-			return fmt.Errorf("demo: the probes are there, but tracing them is not allowed: %w", err)
+		if !isPermission(err) {
+			return fmt.Errorf("demo: %w", err)
 		}
-		return fmt.Errorf("demo: %w", err)
+		err = fmt.Errorf("demo: the probes are there, but tracing them is not allowed: %w", err)
+		if f.keep { // for a tracer that may
+			v.printf("\n  %s\n", v.color.yellow("firing on without being traced from here, until Ctrl-C"))
+			return errors.Join(keepFiring(ctx, c.fireUntraced), err)
+		}
+		return err
 	}
 	defer s.Close()
 	note(errw, s.Problems()...)
@@ -116,7 +121,7 @@ func runDemo(ctx context.Context, out, errw io.Writer, f *demoFlags) (err error)
 	v.verdict(d.events, d.wrong)
 	v.byHand(c)
 	if f.keep {
-		err = d.keepFiring(ctx)
+		err = keepFiring(ctx, func() error { return d.fire(ctx, 1) })
 	}
 	if d.wrong > 0 {
 		return errors.Join(err, fmt.Errorf("demo: %d of %d events differ from what was fired", d.wrong, d.events))
@@ -190,7 +195,7 @@ func (d *demo) show(ev *trace.Event, diffs []string) error {
 }
 
 // keepFiring fires one event now and then until ctx is done.
-func (d *demo) keepFiring(ctx context.Context) error {
+func keepFiring(ctx context.Context, fire func() error) error {
 	tick := time.NewTicker(keepInterval)
 	defer tick.Stop()
 	for {
@@ -198,7 +203,7 @@ func (d *demo) keepFiring(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if err := d.fire(ctx, 1); err != nil {
+			if err := fire(); err != nil {
 				return err
 			}
 		}
@@ -273,6 +278,17 @@ func (c *demoChild) read(v any) error {
 func (c *demoChild) report() (r demoReport, err error) {
 	err = c.read(&r)
 	return r, err
+}
+
+// fireUntraced lets the child fire one event that nobody here waits for.
+func (c *demoChild) fireUntraced() error {
+	if err := c.send("fire 1"); err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	if _, err := c.report(); err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	return nil
 }
 
 // stop ends the child and waits for it.
@@ -404,11 +420,6 @@ func (v demoView) byHand(c *demoChild) {
 		fmt.Sprintf("nopfire trace -p %d '%s:*'", c.pid, demoProvider),
 		fmt.Sprintf(`bpftrace -p %d -e 'usdt:%s:%s:order { printf("%%d %%s\n", arg0, str(arg1)); }'`, c.pid, where, demoProvider),
 	}
-	perf := []string{
-		fmt.Sprintf("perf buildid-cache --add %s", where),
-		fmt.Sprintf("perf probe sdt_%s:order", demoProvider),
-		fmt.Sprintf("perf record -e sdt_%s:order -p %d", demoProvider, c.pid),
-	}
 	for _, cmd := range commands {
 		v.printf("  %s\n", cmd)
 	}
@@ -416,7 +427,16 @@ func (v demoView) byHand(c *demoChild) {
 		v.printf("\n  %s\n", v.color.dim("perf takes named files only: nopfire demo --keep --dir /tmp shows its commands"))
 		return
 	}
-	for _, cmd := range perf {
+	event := "sdt_" + demoProvider + ":order"
+	v.printf("\n  %s\n", v.color.dim("perf, as root (it mounts tracefs if need be); the last two lines tidy up:"))
+	for _, cmd := range []string{
+		"perf buildid-cache --add " + where,
+		"perf probe " + event,
+		fmt.Sprintf("perf record -e %s -p %d -- sleep 5", event, c.pid),
+		"perf script",
+		"perf probe -d " + event,
+		"perf buildid-cache --remove " + where,
+	} {
 		v.printf("  %s\n", cmd)
 	}
 }

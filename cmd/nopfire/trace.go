@@ -48,9 +48,10 @@ Tracing needs the capabilities CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN).`,
 		Example: `  sudo nopfire trace -p 4711 'myapp:request'
   sudo nopfire trace -p 4711 'myapp:*' --count 10 --json
   sudo nopfire trace -p $(pidof postgres | cut -d' ' -f1) postgresql:query__start --string arg1`,
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			switch {
+			case len(patterns) == 0:
+				return usagef("which probes are to be traced? Give PROVIDER:PROBE, such as 'myapp:*'; nopfire list shows what there is")
 			case !cmd.Flags().Changed("pid"):
 				return usagef("which process is to be traced? Give -p PID")
 			case f.pid <= 0:

@@ -120,12 +120,18 @@ type PermissionError struct {
 
 func (e *PermissionError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %v: ", e.Op, e.Err)
 	if len(e.Missing) == 0 {
+		fmt.Fprintf(&b, "%s: %v: ", e.Op, e.Err)
 		b.WriteString("the capabilities are there, so look at kernel lockdown, seccomp, the container's LSM policy, user namespaces and RLIMIT_MEMLOCK")
 		return b.String()
 	}
-	b.WriteString("missing ")
+	// The capabilities are the reason. How far the operation came without
+	// them, and what others guess of it (cilium says MEMLOCK), leads astray.
+	answer := e.Err
+	if errno := syscall.Errno(0); errors.As(e.Err, &errno) {
+		answer = errno
+	}
+	fmt.Fprintf(&b, "%s: %v: missing ", e.Op, answer)
 	for i, c := range e.Missing {
 		if i > 0 {
 			b.WriteString(" and ")

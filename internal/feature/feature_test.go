@@ -128,8 +128,9 @@ func TestExplain(t *testing.T) {
 		t.Errorf("a PermissionError was wrapped again: %v", again)
 	}
 	pe.Missing = []Capability{CapBPF, CapPerfmon}
-	if !strings.Contains(pe.Error(), "missing CAP_BPF and CAP_PERFMON (run as root") {
-		t.Errorf("text %q does not say what is missing", pe)
+	const want = "attach: operation not permitted: missing CAP_BPF and CAP_PERFMON (run as root, or give the program these capabilities)"
+	if pe.Error() != want {
+		t.Errorf("text is  %s\nwant     %s", pe, want)
 	}
 	pe.Missing = nil
 	if !strings.Contains(pe.Error(), "lockdown") {
