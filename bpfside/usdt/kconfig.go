@@ -231,10 +231,9 @@ func kernelVersion(release, version, signature string) (uint32, error) {
 			break
 		}
 		n[i] = uint32(v)
-		if text = text[end:]; text == "" || text[0] != '.' {
-			break
-		}
-		text = text[1:]
+		// Without a dot, what follows does not start with a digit, and so
+		// is no number either.
+		text, _ = strings.CutPrefix(text[end:], ".")
 	}
 	return n[0]<<16 + n[1]<<8 + min(n[2], 255), nil
 }
