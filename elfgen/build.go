@@ -8,6 +8,7 @@ import (
 	"github.com/nopfire/nopfire/elfgen/internal/elfimage"
 	"github.com/nopfire/nopfire/elfgen/internal/site"
 	"github.com/nopfire/nopfire/elfgen/stapsdt"
+	"github.com/nopfire/nopfire/urdt/abi"
 )
 
 // The layout of an object. Offsets are those of addresses too, except that every
@@ -22,17 +23,9 @@ import (
 // A process that fires maps .text and .probes only; the rest is for loaders,
 // tracers and debuggers.
 
-// The marker note tells our objects from those of others.
-const (
-	markerSection = ".note.nopfire"
-	markerOwner   = "nopfire"
-	markerType    = 1
-	markerVersion = 1
-	// kindProvider is the kind of an object that Build makes; its probes
-	// have one site each.
-	kindProvider  = 1
-	sitesPerProbe = 1
-)
+// sitesPerProbe is the number of sites of each probe of an object that Build
+// makes, as its marker says.
+const sitesPerProbe = 1
 
 // ErrUnsupported is wrapped by the error of Build for a machine, or a nop form
 // of a machine, for which no sites can be made.
@@ -221,8 +214,8 @@ func (b *builder) layout() {
 		Data: elfimage.AppendNote(nil, b.target.Order, "GNU", 3, make([]byte, elfimage.BuildIDSize)),
 	})
 	b.marker = im.Add(&elfimage.Section{
-		Name: markerSection, Type: elfimage.ShtNote, Flags: alloc, Align: 4,
-		Data: markerNote(b.target.Order, kindProvider, sitesPerProbe),
+		Name: abi.MarkerSection, Type: elfimage.ShtNote, Flags: alloc, Align: 4,
+		Data: markerNote(b.target.Order, abi.KindProvider, sitesPerProbe),
 	})
 	b.gnu = im.Add(&elfimage.Section{Name: ".gnu.hash", Type: elfimage.ShtGNUHash, Flags: alloc, Align: 8, Size: b.symbols.GNUHashSize()})
 	b.sysv = im.Add(&elfimage.Section{
@@ -265,14 +258,14 @@ func (b *builder) layout() {
 	im.Layout()
 }
 
-// markerNote returns the note that says what made the object, with the kind of
-// the object and the number of sites of each probe.
+// markerNote returns the note that tells our objects from those of others, with
+// the kind of the object and the number of sites of each probe.
 func markerNote(order binary.ByteOrder, kind, sites uint32) []byte {
 	var desc [12]byte
-	order.PutUint32(desc[0:], markerVersion)
+	order.PutUint32(desc[0:], abi.MarkerVersion)
 	order.PutUint32(desc[4:], kind)
 	order.PutUint32(desc[8:], sites)
-	return elfimage.AppendNote(nil, order, markerOwner, markerType, desc[:])
+	return elfimage.AppendNote(nil, order, abi.MarkerOwner, abi.MarkerType, desc[:])
 }
 
 // write fills the sections and makes the object.

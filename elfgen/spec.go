@@ -108,9 +108,14 @@ const (
 	// FormNop10 is a plain nop, where the note stands, and a 10-byte nop
 	// that newer x86-64 kernels replace by a call.
 	FormNop10
+	// FormShared is the form of the sites of BuildURDT, one for all kernels:
+	// on x86-64 a plain nop, where the note stands, a 5-byte nop and a
+	// 10-byte nop; elsewhere a single plain nop. Build does not take it.
+	FormShared
 )
 
-// String returns the name of the form: "nop1", "nop5", "nop10", or "unknown".
+// String returns the name of the form: "nop1", "nop5", "nop10", "shared", or
+// "unknown".
 func (f NopForm) String() string {
 	switch f {
 	case FormNop1:
@@ -119,6 +124,8 @@ func (f NopForm) String() string {
 		return "nop5"
 	case FormNop10:
 		return "nop10"
+	case FormShared:
+		return "shared"
 	}
 	return "unknown"
 }

@@ -20,33 +20,65 @@ func TypeFor[T any]() Type { return typeOf(reflect.TypeFor[T]()) }
 
 func typeOf(t reflect.Type) Type {
 	kind := t.Kind()
+	op := OpOf(t)
 	meta := &elfgen.Type{Go: goName(t)}
-	op := scalarOp(kind)
-	switch {
-	case op != 0:
-		meta.Kind, meta.Size = scalarMeta(t)
-	case kind == reflect.String:
-		op, meta.Kind = String, elfgen.String
-	case kind == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
-		op, meta.Kind = Bytes, elfgen.Bytes
-	case t == reflect.TypeFor[error]():
-		op, meta.Kind, meta.Go = Error, elfgen.Error, ""
-	case kind == reflect.Pointer:
-		op = Pointer
-		if t.Elem().Size() == 0 {
-			op = Unsafe // nothing there to touch
+	switch op {
+	case String:
+		meta.Kind = elfgen.String
+	case Bytes:
+		meta.Kind = elfgen.Bytes
+	case Error:
+		meta.Kind, meta.Go = elfgen.Error, ""
+	case Pointer, Unsafe:
+		meta.Kind = elfgen.Pointer
+		if kind == reflect.Pointer {
+			meta = PointerMeta(t)
 		}
-		meta = PointerMeta(t)
-	case kind == reflect.UnsafePointer:
-		op, meta.Kind = Unsafe, elfgen.Pointer
-	case kind == reflect.Interface:
-		return Type{Reason: fmt.Sprintf("type %s is an interface; error is the only one that can travel", t)}
-	case kind == reflect.Struct || kind == reflect.Array:
-		return Type{Reason: fmt.Sprintf("type %s is a %s; a pointer to one can travel", t, kind)}
+	case 0:
+		return Type{Reason: reason(t)}
 	default:
-		return Type{Reason: fmt.Sprintf("type %s cannot travel", t)}
+		meta.Kind, meta.Size = scalarMeta(t)
 	}
 	return Type{Op: op, Meta: meta}
+}
+
+// OpFor returns how values of a Go type travel, 0 if they cannot. Unlike
+// TypeFor it allocates nothing.
+func OpFor[T any]() Op { return OpOf(reflect.TypeFor[T]()) }
+
+// OpOf is OpFor for a type of reflection.
+func OpOf(t reflect.Type) Op {
+	kind := t.Kind()
+	if op := scalarOp(kind); op != 0 {
+		return op
+	}
+	switch {
+	case kind == reflect.String:
+		return String
+	case kind == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		return Bytes
+	case t == reflect.TypeFor[error]():
+		return Error
+	case kind == reflect.Pointer:
+		if t.Elem().Size() == 0 {
+			return Unsafe // nothing there to touch
+		}
+		return Pointer
+	case kind == reflect.UnsafePointer:
+		return Unsafe
+	}
+	return 0
+}
+
+// reason says why values of a type cannot travel.
+func reason(t reflect.Type) string {
+	switch kind := t.Kind(); kind {
+	case reflect.Interface:
+		return fmt.Sprintf("type %s is an interface; error is the only one that can travel", t)
+	case reflect.Struct, reflect.Array:
+		return fmt.Sprintf("type %s is a %s; a pointer to one can travel", t, kind)
+	}
+	return fmt.Sprintf("type %s cannot travel", t)
 }
 
 // scalarOp returns how a value of one word or less travels, 0 for others.

@@ -51,12 +51,16 @@ func Open(obj *elfgen.Object, o Options) (*Image, error) {
 			reasons = append(reasons, fmt.Errorf("%s: %w", k, err))
 			continue
 		}
-		im := &Image{m: m, lease: &lease{m: m}}
-		im.info = Info{Kind: k, Path: m.file.path(), Reason: errors.Join(reasons...)}
-		runtime.AddCleanup(im, (*lease).release, im.lease)
-		return im, nil
+		return newImage(m, k, errors.Join(reasons...)), nil
 	}
 	return nil, fmt.Errorf("back object of provider %q: %w", o.Provider, errors.Join(reasons...))
+}
+
+func newImage(m *mapping, k Kind, reason error) *Image {
+	im := &Image{m: m, lease: &lease{m: m}}
+	im.info = Info{Kind: k, Path: m.file.path(), Reason: reason}
+	runtime.AddCleanup(im, (*lease).release, im.lease)
+	return im
 }
 
 // plan lists the kinds to try. Each fall-back is less visible or less tidy

@@ -19,6 +19,16 @@ func Open(obj *elfgen.Object, o Options) (*Image, error) {
 	return nil, fmt.Errorf("map object on %s/%s: %w", runtime.GOOS, runtime.GOARCH, sys.ErrNotSupported)
 }
 
+// OpenFile fails on this platform.
+func OpenFile(obj *elfgen.Object, path string, create bool) (*Image, error) {
+	return Open(obj, Options{})
+}
+
+// Verify fails on this platform.
+func Verify(path string, content []byte) error {
+	return fmt.Errorf("verify %s on %s/%s: %w", path, runtime.GOOS, runtime.GOARCH, sys.ErrNotSupported)
+}
+
 // Info returns nothing.
 func (im *Image) Info() Info { return Info{} }
 

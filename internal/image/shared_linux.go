@@ -34,17 +34,15 @@ func SharedName(provider string, obj *elfgen.Object) string {
 // openShared backs the object by the shared file in o.Dir, which it makes if
 // there is none.
 func openShared(obj *elfgen.Object, o Options) (*mapping, error) {
-	path := filepath.Join(o.Dir, SharedName(o.Provider, obj))
-	fd, err := openOrPublish(path, obj.Image)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, err)
-	}
-	f := &file{fd: fd, name: path}
-	if err := f.verify(obj.Image); err != nil {
-		f.close()
-		return nil, fmt.Errorf("do not trust %s: %w", path, err)
-	}
+	return openSharedFile(obj, filepath.Join(o.Dir, SharedName(o.Provider, obj)), true)
+}
 
+// openSharedFile backs the object by the file path, if that can be trusted.
+func openSharedFile(obj *elfgen.Object, path string, create bool) (*mapping, error) {
+	f, err := openVerified(path, obj.Image, create)
+	if err != nil {
+		return nil, err
+	}
 	registry.Lock()
 	defer registry.Unlock()
 	if m := registry.m[f.id]; m != nil {
@@ -64,6 +62,56 @@ func openShared(obj *elfgen.Object, o Options) (*mapping, error) {
 	m.mu = &registry
 	m.unregister = func() { delete(registry.m, f.id) }
 	return m, nil
+}
+
+// openVerified opens the file path, makes it if it is not there and create is
+// set, and decides whether to trust it.
+func openVerified(path string, content []byte, create bool) (*file, error) {
+	open := openOrPublish
+	if !create {
+		open = func(path string, _ []byte) (int, error) { return sys.Open(path, syscall.O_RDONLY, 0) }
+	}
+	fd, err := open(path, content)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	f := &file{fd: fd, name: path}
+	if err := f.verify(content); err != nil {
+		f.close()
+		return nil, fmt.Errorf("do not trust %s: %w", path, err)
+	}
+	return f, nil
+}
+
+// OpenFile backs the object by the file path and maps it, if the file can be
+// trusted: see Verify. If there is none, and create is set, it is made at once
+// with all of its content; its directory must exist. There is no fall-back.
+// The caller closes the Image, as one of Open; the file stays.
+func OpenFile(obj *elfgen.Object, path string, create bool) (*Image, error) {
+	if len(obj.Image) == 0 || obj.Text.Len == 0 {
+		return nil, errors.New("map object: no text")
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("map object: %w", err)
+	}
+	m, err := openSharedFile(obj, path, create)
+	if err != nil {
+		return nil, err
+	}
+	return newImage(m, Shared, nil), nil
+}
+
+// Verify decides whether a program may execute the file path, which must hold
+// content and nothing else: it is a regular file, no symbolic link, belongs to
+// root or to the effective user, nobody else can write it, and its bytes, seen
+// through a mapping, are the wanted ones. The error says why not.
+func Verify(path string, content []byte) error {
+	f, err := openVerified(path, content, false)
+	if err != nil {
+		return err
+	}
+	return f.close()
 }
 
 // openOrPublish opens the file path, and makes it if there is none. Somebody

@@ -39,6 +39,7 @@ const (
 	ptNote       = 4
 	ptGNUEhFrame = 0x6474e550
 	ptGNUStack   = 0x6474e551
+	ptGNUProp    = 0x6474e553
 
 	pfX = 1
 	pfW = 2
@@ -200,14 +201,21 @@ func (im *Image) programHeaders() int {
 		if s.Type == ShtDynamic || s.Name == ".eh_frame_hdr" || im.startsNotes(i) {
 			n++
 		}
+		if s.Name == propertySection {
+			n++ // beside that of the notes
+		}
 	}
 	return n
 }
 
-// startsNotes tells whether section i is the first of a run of loaded notes,
-// which one PT_NOTE covers.
+// propertySection holds the note of GNU properties, for which loaders have a
+// segment type of its own.
+const propertySection = ".note.gnu.property"
+
+// startsNotes tells whether section i is the first of a run of loaded notes
+// with one alignment, which one PT_NOTE covers.
 func (im *Image) startsNotes(i int) bool {
-	return im.loadedNote(i) && !(i > 0 && im.loadedNote(i-1))
+	return im.loadedNote(i) && !(i > 0 && im.loadedNote(i-1) && im.sections[i-1].Align == im.sections[i].Align)
 }
 
 func (im *Image) loadedNote(i int) bool {
@@ -311,10 +319,13 @@ func (im *Image) programTable() {
 			put(ptGNUEhFrame, pfR, s.Off, s.Addr, s.Size, s.Align)
 		case im.startsNotes(i):
 			last := s
-			for j := i + 1; j < len(im.sections) && im.loadedNote(j); j++ {
+			for j := i + 1; j < len(im.sections) && im.loadedNote(j) && !im.startsNotes(j); j++ {
 				last = im.sections[j]
 			}
 			put(ptNote, pfR, s.Off, s.Addr, last.Off+last.Size-s.Off, s.Align)
+			if s.Name == propertySection {
+				put(ptGNUProp, pfR, s.Off, s.Addr, s.Size, s.Align)
+			}
 		}
 	}
 	put(ptGNUStack, pfR|pfW, 0, 0, 0, 16)
