@@ -5,13 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync"
+	"syscall"
+	"time"
+
+	"github.com/cilium/ebpf/link"
 
 	"github.com/nopfire/nopfire/bpfside/usdt"
 )
 
 // maxPending bounds the problems that wait for the consumer.
 const maxPending = 100
+
+// restTime is how long a file that nobody maps stays attached to, if it has a name
+// by which it may be mapped again: a program that is run again and again is traced
+// from its first instruction, and not a few milliseconds later.
+const restTime = 5 * time.Second
 
 // A ProblemError stands in the sequence of events of a following session where a
 // target was found and could not be attached, or where a file or a process could
@@ -26,15 +37,17 @@ func (e *ProblemError) Unwrap() error { return e.Err }
 
 // NewFollowingSession attaches to the targets that a follower finds, as it finds
 // them: those that are there when it returns, and later ones while the session
-// lasts. They are detached when they are gone. Their events stand in one sequence,
-// which ends with the process if the follower follows one.
+// lasts. They are detached when they are gone, or some seconds later if they may
+// come again. Their events stand in one sequence, which ends with the process if
+// the follower follows one.
 //
 // It is no error if there is no target yet. It is one if this process may not
 // trace, or if the kernel cannot. Problems has the faults of the first targets;
 // later ones stand in the sequence of events, as a [*ProblemError].
 //
 // The session takes the follower over and closes it, even when it returns an
-// error; nobody else may use its Changes. The caller must Close the session.
+// error; nobody else may use its Changes, neither before nor after. The caller must
+// Close the session.
 func NewFollowingSession(f *usdt.Follower, o *Options) (*Session, error) {
 	var s *Session
 	opts, err := o.withDefaults()
@@ -45,7 +58,7 @@ func NewFollowingSession(f *usdt.Follower, o *Options) (*Session, error) {
 		f.Close()
 		return nil, fmt.Errorf("trace: %w", err)
 	}
-	s.follow = &following{follower: f, done: make(chan struct{}), closing: make(map[fileKey]chan struct{})}
+	s.follow = newFollowing(f)
 	if _, err = usdt.DefaultMethod(); err == nil {
 		for c := range f.Changes(context.Background()) {
 			s.problems = s.apply(c)
@@ -82,12 +95,27 @@ func NewFollowingSession(f *usdt.Follower, o *Options) (*Session, error) {
 type following struct {
 	follower *usdt.Follower
 	done     chan struct{} // closed when no Change is applied any more
-	closing  map[fileKey]chan struct{}
+	restTime time.Duration
 	closers  sync.WaitGroup
 
 	mu       sync.Mutex
-	problems []error // that the consumer was not told
-	dropped  int     // beyond maxPending
+	resting  map[fileKey]*rest
+	closing  map[fileKey]chan struct{} // closed with the links
+	problems []error                   // that the consumer was not told
+	dropped  int                       // beyond maxPending
+}
+
+// A rest is the links of a file that nobody maps.
+type rest struct {
+	links []link.Link
+	timer *time.Timer
+}
+
+func newFollowing(f *usdt.Follower) *following {
+	return &following{
+		follower: f, done: make(chan struct{}), restTime: restTime,
+		resting: make(map[fileKey]*rest), closing: make(map[fileKey]chan struct{}),
+	}
 }
 
 // apply detaches and attaches what a Change says, and returns the problems.
@@ -96,51 +124,100 @@ func (s *Session) apply(c usdt.Change) []error {
 		key := fileOf(t)
 		if links := s.links[key]; len(links) > 0 {
 			delete(s.links, key)
-			s.follow.close(key, func() { closeLinks(links) })
+			// Without a name a file can only be reached through a process.
+			s.follow.remove(key, links, !strings.HasPrefix(t.Open, "/proc/"))
 		}
 	}
+	var fresh []*usdt.Target
 	for _, t := range c.Added {
-		s.follow.awaitClosed(fileOf(t))
+		key := fileOf(t)
+		if links := s.follow.takeBack(key); links != nil {
+			s.links[key] = links
+		}
+		if len(s.links[key]) == 0 {
+			fresh = append(fresh, t)
+		}
 	}
-	_, problems := s.attach(c.Added)
+	_, problems := s.attach(fresh)
+	problems = slices.DeleteFunc(problems, func(err error) bool {
+		// That a process ends before it is attached to is no fault.
+		var ae *usdt.AttachError
+		return errors.As(err, &ae) && (errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH))
+	})
 	return append(c.Problems, problems...)
 }
 
-// close closes the links of a file. That takes the time of RCU, about 50 ms,
-// which others need not wait for.
-func (f *following) close(key fileKey, closeLinks func()) {
+// remove closes the links of a file that nobody maps, at once or after a rest.
+func (f *following) remove(key fileKey, links []link.Link, mayReturn bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !mayReturn {
+		f.close(key, links)
+		return
+	}
+	r := &rest{links: links}
+	r.timer = time.AfterFunc(f.restTime, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.resting[key] == r {
+			delete(f.resting, key)
+			f.close(key, links)
+		}
+	})
+	f.resting[key] = r
+}
+
+// close closes the links of a file in the background: it takes the time of RCU,
+// about 50 ms, which others need not wait for. The caller holds f.mu.
+func (f *following) close(key fileKey, links []link.Link) {
 	closed := make(chan struct{})
 	f.closing[key] = closed
 	f.closers.Go(func() {
-		closeLinks()
+		closeLinks(links)
 		close(closed)
-	})
-	for key, c := range f.closing { // forget what is done
-		select {
-		case <-c:
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.closing[key] == closed {
 			delete(f.closing, key)
-		default:
 		}
-	}
+	})
 }
 
-// awaitClosed waits until the links of a file are closed: a second link beside a
-// living one would double the events.
-func (f *following) awaitClosed(key fileKey) {
-	if c := f.closing[key]; c != nil {
-		<-c
-		delete(f.closing, key)
+// takeBack returns the links of a file that is mapped again; nil if it has none any
+// more. Then it waits until they are closed: a new link beside an old one would
+// double the events.
+func (f *following) takeBack(key fileKey) []link.Link {
+	f.mu.Lock()
+	r, closing := f.resting[key], f.closing[key]
+	delete(f.resting, key)
+	f.mu.Unlock()
+	if r != nil {
+		r.timer.Stop()
+		return r.links
 	}
+	if closing != nil {
+		<-closing
+	}
+	return nil
 }
 
-// stop ends the following.
-func (f *following) stop() {
+// stop ends the following, and returns the links that rest.
+func (f *following) stop() []link.Link {
 	if f == nil {
-		return
+		return nil
 	}
 	f.follower.Close()
 	<-f.done
+	f.mu.Lock()
+	var links []link.Link
+	for _, r := range f.resting {
+		r.timer.Stop()
+		links = append(links, r.links...)
+	}
+	clear(f.resting)
+	f.mu.Unlock()
 	f.closers.Wait()
+	return links
 }
 
 // tell keeps problems for the consumer.

@@ -285,8 +285,7 @@ func (s *Session) Close() error {
 // (bpf_uprobe_unregister, kernel/trace/bpf_trace.c), so nothing comes after.
 func (s *Session) finish() {
 	s.detach.Do(func() {
-		s.follow.stop()
-		var all []link.Link
+		all := s.follow.stop()
 		for _, links := range s.links {
 			all = append(all, links...)
 		}

@@ -1,0 +1,164 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf/link"
+
+	"github.com/nopfire/nopfire/bpfside/usdt"
+)
+
+// A fakeLink counts how often it is closed, and takes its time.
+type fakeLink struct {
+	link.Link
+	slow   time.Duration
+	closed atomic.Int32
+}
+
+func (l *fakeLink) Close() error {
+	time.Sleep(l.slow)
+	l.closed.Add(1)
+	return nil
+}
+
+// newTestFollowing returns a following without a follower.
+func newTestFollowing(t *testing.T, rest time.Duration) *following {
+	t.Helper()
+	f := newFollowing(nil)
+	f.restTime = rest
+	t.Cleanup(f.closers.Wait)
+	return f
+}
+
+func TestFilesThatNobodyMaps(t *testing.T) {
+	key, other := fileKey{pid: 1}, fileKey{pid: 2}
+
+	t.Run("rest and come back", func(t *testing.T) {
+		f := newTestFollowing(t, time.Hour)
+		l := new(fakeLink)
+		f.remove(key, []link.Link{l}, true)
+		if f.takeBack(other) != nil {
+			t.Error("another file has links")
+		}
+		if got := f.takeBack(key); len(got) != 1 || got[0] != link.Link(l) || l.closed.Load() != 0 {
+			t.Errorf("took back %v, closed %d times", got, l.closed.Load())
+		}
+		if f.takeBack(key) != nil {
+			t.Error("taken back twice")
+		}
+	})
+	t.Run("rest and go", func(t *testing.T) {
+		f := newTestFollowing(t, time.Millisecond)
+		l := new(fakeLink)
+		f.remove(key, []link.Link{l}, true)
+		for deadline := time.Now().Add(5 * time.Second); l.closed.Load() == 0 && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond)
+		}
+		if f.takeBack(key) != nil || l.closed.Load() != 1 {
+			t.Errorf("closed %d times", l.closed.Load())
+		}
+	})
+	t.Run("go at once, and are waited for", func(t *testing.T) {
+		f := newTestFollowing(t, time.Hour)
+		l := &fakeLink{slow: 50 * time.Millisecond}
+		f.remove(key, []link.Link{l}, false)
+		if f.takeBack(key) != nil || l.closed.Load() != 1 {
+			t.Errorf("closed %d times when the file is free", l.closed.Load())
+		}
+	})
+	t.Run("come back once, go once", func(t *testing.T) {
+		f := newTestFollowing(t, 5*time.Millisecond)
+		l := new(fakeLink)
+		f.remove(key, []link.Link{l}, true)
+		if links := f.takeBack(key); links != nil {
+			time.Sleep(20 * time.Millisecond) // the timer that was stopped
+			if l.closed.Load() != 0 {
+				t.Error("closed while in use")
+			}
+		}
+	})
+}
+
+// Problems wait for the consumer, a bounded number of them, and the number of the
+// others is told.
+func TestProblemsAreBounded(t *testing.T) {
+	f := newTestFollowing(t, 0)
+	for i := range 3 * maxPending {
+		f.tell([]error{fmt.Errorf("problem %d", i)})
+	}
+	n := 0
+	var last error
+	f.yieldProblems(func(_ Event, err error) bool {
+		var pe *ProblemError
+		if !errors.As(err, &pe) {
+			t.Errorf("error %v is no ProblemError", err)
+		}
+		n++
+		last = err
+		return true
+	})
+	if n != maxPending || last.Error() != "problem 99 (and 200 more problems)" {
+		t.Errorf("%d problems, the last %v", n, last)
+	}
+	if f.pending() {
+		t.Error("told, and still pending")
+	}
+	// A consumer that leaves in the middle gets the others later.
+	f.tell([]error{errors.New("a"), errors.New("b")})
+	f.yieldProblems(func(Event, error) bool { return false })
+	if len(f.problems) != 1 || f.problems[0].Error() != "b" {
+		t.Errorf("left are %v", f.problems)
+	}
+}
+
+// Probes of different files whose events look the same share a cookie, so that
+// files may come and go for ever.
+func TestCookies(t *testing.T) {
+	s := &Session{cookies: make(map[string]uint64)}
+	p := func(provider, name, arg string, form form) probe {
+		return probe{provider, name, []field{{name: arg, typ: "int64", form: form}}, 64}
+	}
+	for _, tt := range []struct {
+		p    probe
+		want uint64
+	}{
+		{p("a", "b", "x", formInt), 0},
+		{p("a", "b", "x", formInt), 0},
+		{p("a", "c", "x", formInt), 1},
+		{p("a b", "", "x", formInt), 2},
+		{p("a", "b", "y", formInt), 3},
+		{p("a", "b", "x", formUint), 4},
+		{p("a", "c", "x", formInt), 1},
+	} {
+		if got := s.cookie(tt.p); got != tt.want {
+			t.Errorf("%+v: cookie %d, want %d", tt.p, got, tt.want)
+		}
+	}
+	if _, ok := s.probeOf(5); ok {
+		t.Error("a probe for a cookie that was never given")
+	}
+	if got, ok := s.probeOf(1); !ok || got.name != "c" {
+		t.Errorf("cookie 1 is of %+v", got)
+	}
+}
+
+// A session that cannot be made closes the follower.
+func TestNewFollowingSessionRefuses(t *testing.T) {
+	f, err := usdt.NewFollower(nil, "a:b")
+	if errors.Is(err, usdt.ErrNotSupported) {
+		t.Skipf("skipped: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := NewFollowingSession(f, &Options{MaxString: -1}); err == nil || s != nil {
+		t.Errorf("session %v, error %v", s, err)
+	}
+	for range f.Changes(t.Context()) {
+		t.Error("the follower is open")
+	}
+}
