@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -479,7 +480,7 @@ func TestObjectAutoAttachFails(t *testing.T) {
 }
 
 // Attach and detach, again and again: no descriptor and no place of the map is
-// lost.
+// lost. NOPFIRE_CYCLES sets how often.
 func TestObjectCycles(t *testing.T) {
 	testutils.NeedBPF(t)
 	testutils.Need(t, feature.UprobeMulti)
@@ -487,9 +488,13 @@ func TestObjectCycles(t *testing.T) {
 	c := r.load(usdt.UprobeMulti)
 	targets := []*usdt.Target{r.find("sizes"), r.find("text"), r.find("sem"), r.find("none"), r.find("same")}
 	before := testutils.CountFDs(t)
-	for i := range 20 {
-		// Other cookies each time, so that no description is there already:
-		// 300 in all, in a map for 256.
+	cycles := 20
+	if n, err := strconv.Atoi(os.Getenv("NOPFIRE_CYCLES")); err == nil {
+		cycles = n
+	}
+	for i := range cycles {
+		// Another cookie each time, so that no description is there already:
+		// 5 for each cycle, in a map for 256.
 		links, err := c.AttachAll(c.Programs["on_manual"], targets, &usdt.Options{Cookie: uint64(i)})
 		if err != nil {
 			t.Fatalf("cycle %d: %v", i, err)
@@ -504,8 +509,8 @@ func TestObjectCycles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := seenBy(t, c)[seenManual].Hits; got != 20*404 {
-		t.Errorf("%d hits, want %d", got, 20*404)
+	if got := seenBy(t, c)[seenManual].Hits; got != uint64(cycles)*404 {
+		t.Errorf("%d hits, want %d", got, cycles*404)
 	}
 	if after := testutils.CountFDs(t); after != before {
 		t.Errorf("%d descriptors, %d before", after, before)
