@@ -7,57 +7,73 @@ import (
 	"github.com/nopfire/nopfire/elfgen/stapsdt"
 )
 
-// plan decides what of a target's arguments is loaded and how it is shown. All
-// locations of the target have one argument string. An argument that cannot be
-// read becomes a field with the reason; it costs no load.
-func plan(t *usdt.Target, opts *Options) (*layout, []field) {
-	m := t.Locations[0].Machine
+// A shown argument is how an argument is named and typed.
+type shown struct {
+	field
+	// len is the index of the argument that counts its bytes, -1 for none.
+	// One that only counts is hidden.
+	len    int
+	hidden bool
+}
+
+// show names and types the arguments of a target, whose locations all have one
+// argument string.
+func show(t *usdt.Target, opts *Options) ([]stapsdt.Arg, []shown) {
 	args := t.Locations[0].Args()
+	all := make([]shown, len(args))
 	params := t.Params
 	if len(params) != len(args) {
 		params = nil // nothing says which is which
 	}
-
-	described := make([]field, len(args))
-	lengths := make(map[int]int)      // of an argument the one that counts its bytes
-	counts := make([]bool, len(args)) // arguments that only count bytes
 	for i, arg := range args {
-		described[i] = describe(i, arg, nil)
-		if params != nil {
-			described[i] = describe(i, arg, &params[i])
-			if described[i].form == formBytes {
-				lengths[i] = params[i].Len
+		if params == nil {
+			all[i] = shown{field: describe(i, arg, nil), len: -1}
+			continue
+		}
+		all[i] = shown{field: describe(i, arg, &params[i]), len: -1}
+		if all[i].form == formBytes {
+			all[i].len = params[i].Len
+		}
+	}
+	if len(opts.Strings) > 0 {
+		rules, _ := parseStringRules(opts.Strings) // withDefaults has seen to its errors
+		for i, s := range findStrings(rules, t.Name, args, params) {
+			a := &all[i]
+			if !isAddress(a.form, args[i], t.Locations[0].Machine) {
+				continue
+			}
+			a.form, a.typ = formString, "string"
+			if s.len >= 0 {
+				a.form, a.len = formCounted, s.len
 			}
 		}
 	}
-	rules, _ := parseStringRules(opts.Strings) // withDefaults has seen to its errors
-	for i, s := range findStrings(rules, t.Name, args, params) {
-		f := &described[i]
-		if !isAddress(f.form, args[i], m) {
-			continue
-		}
-		f.form, f.typ = formString, "string"
-		if s.len >= 0 {
-			f.form, lengths[i] = formCounted, s.len
+	for i := range all {
+		if n := all[i].len; n >= 0 {
+			all[n].hidden = true
 		}
 	}
-	for _, n := range lengths {
-		counts[n] = true
-	}
+	return args, all
+}
 
-	l := &layout{machine: m}
+// plan decides what of a target's arguments is loaded and how it is shown. All
+// locations of the target have one argument string. An argument that cannot be
+// read becomes a field with the reason; it costs no load.
+func plan(t *usdt.Target, opts *Options) (*layout, []field) {
+	args, all := show(t, opts)
+	l := &layout{machine: t.Locations[0].Machine}
 	var fields []field
 	var loads []int // of each field its load, -1 for none
 	for i, arg := range args {
-		if counts[i] {
+		if all[i].hidden {
 			continue
 		}
-		f := described[i]
+		f := all[i].field
 		ld := load{op: f.form.op(), arg: arg}
-		f.err = readable(m, arg)
+		f.err = readable(l.machine, arg)
 		if f.err == nil && ld.op == opBytes {
-			ld.len = args[lengths[i]]
-			f.err = readable(m, ld.len)
+			ld.len = args[all[i].len]
+			f.err = readable(l.machine, ld.len)
 		}
 		if f.err != nil {
 			loads = append(loads, -1)
@@ -87,10 +103,12 @@ func Params(p *usdt.Probe) []Param {
 	if len(p.Locations) == 0 {
 		return nil
 	}
-	_, fields := plan(&usdt.Target{Probe: *p}, &Options{})
-	params := make([]Param, len(fields))
-	for i, f := range fields {
-		params[i] = Param{f.name, f.typ}
+	_, all := show(&usdt.Target{Probe: *p}, &Options{})
+	params := make([]Param, 0, len(all))
+	for _, a := range all {
+		if !a.hidden {
+			params = append(params, Param{a.name, a.typ})
+		}
 	}
 	return params
 }
@@ -112,7 +130,15 @@ func describe(i int, arg stapsdt.Arg, param *usdt.Param) field {
 }
 
 // argName is the name of an argument without a name.
-func argName(i int) string { return "arg" + strconv.Itoa(i+1) }
+func argName(i int) string {
+	if i < len(argNames) {
+		return argNames[i]
+	}
+	return "arg" + strconv.Itoa(i+1)
+}
+
+// argNames are the names that nearly all probes get along with, made once.
+var argNames = [...]string{"arg1", "arg2", "arg3", "arg4", "arg5", "arg6", "arg7", "arg8", "arg9", "arg10", "arg11", "arg12"}
 
 // isAddress reports whether the argument may be an address that the user knows
 // to be one.
@@ -122,16 +148,29 @@ func isAddress(f form, arg stapsdt.Arg, m stapsdt.Machine) bool {
 
 // noteType returns what the note alone says: size and sign.
 func noteType(arg stapsdt.Arg) (form, string) {
-	bits := strconv.Itoa(8 * arg.Size)
 	switch {
 	case arg.Float && arg.Size == 4:
 		return formFloat32, "float32"
 	case arg.Float && arg.Size == 8:
 		return formFloat64, "float64"
 	case arg.Signed:
-		return formInt, "int" + bits
+		return formInt, integerName("int", arg.Size, &intNames)
 	}
-	return formUint, "uint" + bits
+	return formUint, integerName("uint", arg.Size, &uintNames)
+}
+
+// The usual names of integers by their size, made once.
+var (
+	intNames  = [9]string{1: "int8", 2: "int16", 4: "int32", 8: "int64"}
+	uintNames = [9]string{1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}
+)
+
+// integerName returns the name of an integer type of size bytes.
+func integerName(kind string, size int, usual *[9]string) string {
+	if size < len(usual) && usual[size] != "" {
+		return usual[size]
+	}
+	return kind + strconv.Itoa(8*size)
 }
 
 // paramType returns what the metadata says, false if nothing that helps.

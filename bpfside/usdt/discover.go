@@ -87,7 +87,6 @@ type search struct {
 	res      *Result
 	patterns []Pattern
 	matched  []bool
-	names    []string // of all probes seen, for messages
 }
 
 func newSearch(patterns []string) (*search, error) {
@@ -110,9 +109,6 @@ func (s *search) add(f *File, open string, pid int) {
 	s.res.Targets = append(s.res.Targets, targets...)
 	if len(f.Probes) > 0 {
 		s.res.Files = append(s.res.Files, f)
-	}
-	for _, p := range f.Probes {
-		s.names = append(s.names, p.String())
 	}
 }
 
@@ -153,10 +149,18 @@ func (s *search) concerns(problem error) bool {
 // unmatched returns an error for each pattern that nothing matched.
 func (s *search) unmatched(where string) error {
 	var errs []error
+	var names []string // of all probes seen
 	for i, ok := range s.matched {
 		if !ok {
+			if names == nil {
+				for _, f := range s.res.Files {
+					for _, p := range f.Probes {
+						names = append(names, p.String())
+					}
+				}
+			}
 			text := s.patterns[i].String()
-			errs = append(errs, &NoProbeError{text, where, near(text, s.names), len(s.names)})
+			errs = append(errs, &NoProbeError{text, where, near(text, names), len(names)})
 		}
 	}
 	return errors.Join(errs...)

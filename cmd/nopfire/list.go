@@ -1,10 +1,11 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -80,6 +81,9 @@ func runList(out, errw io.Writer, pid int, files, patterns []string, asJSON bool
 		note(errw, found.Problems...)
 		return errors.Join(print(out, found.Targets), err)
 	}
+	// A listing keeps most of what it allocates, and may have hundreds of
+	// thousands of probes: collect garbage earlier than usual.
+	defer debug.SetGCPercent(debug.SetGCPercent(40))
 	// The probes of all files together make one table; each file has its say
 	// about patterns that match nothing.
 	var targets []*usdt.Target
@@ -105,42 +109,23 @@ func listText(out io.Writer, targets []*usdt.Target) error {
 	if len(targets) == 0 {
 		return nil
 	}
-	color := paletteFor(out)
-	rows := make([][4]string, 0, len(targets)+1)
-	rows = append(rows, [4]string{"PROBE", "ARGUMENTS", "LOCATION", "FILE"})
+	tab := newTable(4, len(targets)+1)
+	for _, head := range []string{"PROBE", "ARGUMENTS", "LOCATION", "FILE"} {
+		tab.add(head)
+	}
 	for _, t := range targets {
-		rows = append(rows, [4]string{printable(t.String()), signature(t), where(t), printable(t.Path)})
+		tab.add(printable(t.String()))
+		tab.add(signature(t))
+		tab.add(where(t))
+		tab.add(printable(t.Path))
 	}
-	var width [3]int
-	for _, r := range rows {
-		for i := range width {
-			width[i] = max(width[i], min(len([]rune(r[i])), 60))
-		}
-	}
-	var b bytes.Buffer
-	for i, r := range rows {
-		name, rest := pad(r[0], width[0]), pad(r[1], width[1])+"  "+pad(r[2], width[2])+"  "+r[3]
-		if i == 0 {
-			fmt.Fprintln(&b, color.dim(name+"  "+rest))
-			continue
-		}
-		fmt.Fprintln(&b, color.cyan(name)+"  "+rest)
-	}
-	_, err := out.Write(b.Bytes())
-	return err
+	return tab.write(out, paletteFor(out))
 }
 
 // signature returns the arguments of a probe as "name type, name type".
 func signature(t *usdt.Target) string {
 	params := trace.Params(&t.Probe)
-	if len(params) == 0 {
-		return "-"
-	}
-	parts := make([]string, len(params))
-	for i, p := range params {
-		parts[i] = printable(p.Name + " " + p.Type)
-	}
-	return strings.Join(parts, ", ")
+	return joinTypes(len(params), func(i int) (name, typ string) { return params[i].Name, params[i].Type })
 }
 
 // where returns the file offset of the first location, how many more there are,
@@ -151,7 +136,7 @@ func where(t *usdt.Target) string {
 	case n == 0:
 		return "-"
 	case n == 1:
-		s = fmt.Sprintf("%#x", t.Locations[0].Offset)
+		s = "0x" + strconv.FormatUint(t.Locations[0].Offset, 16)
 	default:
 		s = fmt.Sprintf("%#x +%d", t.Locations[0].Offset, n-1)
 	}
@@ -172,9 +157,10 @@ func hasSemaphore(t *usdt.Target) bool {
 
 // listJSON prints one object a target, as docs/json.md describes.
 func listJSON(out io.Writer, targets []*usdt.Target) error {
+	w := bufio.NewWriterSize(out, 64<<10)
 	var b []byte
 	for _, t := range targets {
-		b = append(b, `{"provider":`...)
+		b = append(b[:0], `{"provider":`...)
 		b = appendText(b, t.Provider)
 		b = append(b, `,"probe":`...)
 		b = appendText(b, t.Name)
@@ -205,9 +191,11 @@ func listJSON(out io.Writer, targets []*usdt.Target) error {
 			b = appendLocation(b, &t.Locations[i])
 		}
 		b = append(b, "]}\n"...)
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
 	}
-	_, err := out.Write(b)
-	return err
+	return w.Flush()
 }
 
 func appendLocation(b []byte, l *usdt.Location) []byte {

@@ -32,9 +32,12 @@ const maxSize = 1 << 16
 // neighbours are what they would be without it. Of more than 64 arguments the
 // last that is returned says so.
 func ParseArgs(m Machine, s string) []Arg {
-	var args []Arg
 	if strings.HasPrefix(s, ":") {
 		return nil // how some assemblers spell "no arguments"
+	}
+	var args []Arg
+	if n := strings.Count(s[:min(len(s), maxOperand)], "@"); n > 0 {
+		args = make([]Arg, 0, min(n, maxParsed)) // right nearly always
 	}
 	for {
 		s = strings.TrimLeft(s, " \t")
