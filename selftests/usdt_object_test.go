@@ -451,6 +451,49 @@ func TestObjectOtherSections(t *testing.T) {
 	}
 }
 
+// Tracepoints need tracefs: mounted in a namespace of our own, where the test runs
+// a second time.
+func TestObjectTracepoint(t *testing.T) {
+	const env = "NOPFIRE_TEST_TRACEFS"
+	testutils.Root(t)
+	if os.Getenv(env) == "" {
+		cmd := exec.Command(testutils.Oracle(t, "unshare"), "-m", "sh", "-c",
+			`mount -t tracefs tracefs /sys/kernel/tracing && exec "$0" -test.run '^TestObjectTracepoint$' -test.v`, os.Args[0])
+		cmd.Env = append(os.Environ(), env+"=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if !strings.Contains(string(out), "--- PASS: TestObjectTracepoint") {
+			t.Errorf("not run:\n%s", out)
+		}
+		return
+	}
+	r := newObjectRig(t, "-DTRACEPOINT")
+	spec, err := usdt.LoadCollectionSpec(r.object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := spec.Variables["pid"].Set(uint32(r.target.PID)); err != nil {
+		t.Fatal(err)
+	}
+	c, err := usdt.NewCollection(spec, nil)
+	if err != nil {
+		t.Fatalf("%+v", err)
+	}
+	defer c.Close()
+	a, err := usdt.AutoAttach(c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	r.fire()
+	var enters uint64
+	if err := c.Variables["sys_enters"].Get(&enters); err != nil || enters < 2 {
+		t.Errorf("%d system calls of the target, %v; it reads and writes at least", enters, err)
+	}
+}
+
 // A section that names what is not there fails the whole, by name, and leaves
 // nothing attached.
 func TestObjectAutoAttachFails(t *testing.T) {

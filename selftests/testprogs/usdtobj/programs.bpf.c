@@ -170,4 +170,14 @@ int on_custom(void *ctx)
 }
 #endif
 
+#ifdef TRACEPOINT
+SEC("tp/raw_syscalls/sys_enter")
+int on_tracepoint(void *ctx)
+{
+	if (bpf_get_current_pid_tgid() >> 32 == pid)
+		__sync_fetch_and_add(&sys_enters, 1);
+	return 0;
+}
+#endif
+
 char _license[] SEC("license") = "Dual MIT/GPL";
