@@ -306,3 +306,42 @@ func TestFollowByPolling(t *testing.T) {
 		t.Errorf("%v after the end", one.names())
 	}
 }
+
+// A mapping that was moved since it was found, which no event tells of, is attached
+// to all the same.
+func TestAttachToMovedMapping(t *testing.T) {
+	needMethod(t, usdt.Auto)
+	lib := testutils.BuildC(t, `
+		#include <sys/sdt.h>
+		void fire(long n) { DTRACE_PROBE1(moved, fire, n); }`, "-shared", "-fPIC", "-Wl,-z,noseparate-code")
+	c := testutils.Start(t, testutils.BuildC(t, `
+		#define _GNU_SOURCE
+		#include <fcntl.h>
+		#include <stdio.h>
+		#include <sys/mman.h>
+		#include <unistd.h>
+		int main(int argc, char **argv)
+		{
+			int fd = open(argv[1], O_RDONLY);
+			void *p = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+			void *q = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			close(fd);
+			unlink(argv[1]);
+			puts("ready");
+			fflush(stdout);
+			getchar();
+			puts(mremap(p, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, q) == q ? "moved" : "failed");
+			fflush(stdout);
+			return getchar() + getchar();
+		}`), lib)
+	c.ReadLine()
+	res, err := usdt.ProcessTargets(c.PID, "moved:fire")
+	if err != nil {
+		t.Fatal(err, res.Problems)
+	}
+	c.WriteLine("")
+	if line := c.ReadLine(); line != "moved" {
+		t.Fatalf("program says %q", line)
+	}
+	newRig(t, res.Targets[0], usdt.Auto, -1).attach(res.Targets[0], nil)
+}

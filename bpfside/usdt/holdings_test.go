@@ -90,20 +90,31 @@ func TestHoldings(t *testing.T) {
 	}
 }
 
-// A target tells who maps its file, and can be opened through each of them.
+// A target tells who maps its file, and can be opened through the first of them, a
+// forked one too.
 func TestHoldingsDescribe(t *testing.T) {
-	b := newHoldings()
-	target := &Target{Open: "nowhere"}
-	f := b.add(FileID{Inode: 1}, []*Target{target}, procmaps.Mapping{Path: "/memfd:x", Deleted: true})
-	b.hold(20, f, holding{open: "/proc/20/map_files/1-2", since: 1})
-	b.hold(3, f, holding{open: "/proc/3/fd/7", since: 2})
-	b.forked(fork{20, 100, 3})
-	b.balance()
-	if diff := cmp.Diff([]int{3, 20, 100}, target.PIDs); diff != "" {
-		t.Errorf("pids (-want +got):\n%s", diff)
-	}
-	want := []string{"/proc/3/fd/7", "/proc/20/map_files/1-2", "/proc/100/map_files/1-2"}
-	if diff := cmp.Diff(want, append([]string{target.Open}, target.others...)); diff != "" {
-		t.Errorf("paths (-want +got):\n%s", diff)
+	for _, tt := range []struct {
+		name  string
+		forks fork
+		pids  []int
+		open  string
+	}{
+		{"a later child", fork{20, 100, 3}, []int{20, 100}, "/proc/20/map_files/1-2"},
+		{"a child with a lower number", fork{20, 3, 3}, []int{3, 20}, "/proc/3/map_files/1-2"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newHoldings()
+			target := &Target{Open: "nowhere"}
+			f := b.add(FileID{Inode: 1}, []*Target{target}, procmaps.Mapping{Path: "/memfd:x", Deleted: true})
+			b.hold(20, f, holding{open: "/proc/20/map_files/1-2", since: 1})
+			b.forked(tt.forks)
+			b.balance()
+			if diff := cmp.Diff(tt.pids, target.PIDs); diff != "" {
+				t.Errorf("pids (-want +got):\n%s", diff)
+			}
+			if target.Open != tt.open {
+				t.Errorf("open %q, want %q", target.Open, tt.open)
+			}
+		})
 	}
 }

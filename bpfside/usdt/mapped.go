@@ -124,6 +124,31 @@ func openMapped(pid int, m procmaps.Mapping) (*os.File, string, error) {
 	}
 }
 
+// findAgain opens the file of a target through any process that is known to map it
+// and still does; nil if there is none.
+func findAgain(t *Target) *os.File {
+	pids := t.PIDs
+	if t.PID > 0 {
+		pids = []int{t.PID}
+	}
+	for _, pid := range pids {
+		for m, err := range executableFiles(pid) {
+			if err != nil || m.Inode != t.ID.Inode {
+				continue
+			}
+			f, _, err := openMapped(pid, m)
+			if err != nil || f == nil {
+				continue
+			}
+			if id, err := identify(f); err == nil && id == t.ID {
+				return f
+			}
+			f.Close()
+		}
+	}
+	return nil
+}
+
 // findMapping looks for an executable mapping of a file.
 func findMapping(pid int, want inode) (procmaps.Mapping, bool) {
 	for m, err := range executableFiles(pid) {

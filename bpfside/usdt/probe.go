@@ -158,8 +158,6 @@ type Target struct {
 	// PIDs are the processes that were seen to map the file, ascending, if a
 	// search of all processes or a Follower has found it.
 	PIDs []int
-
-	others []string // paths to try where Open leads nowhere any more
 }
 
 // Key identifies a target among others: two targets with equal keys would

@@ -173,25 +173,17 @@ func (u *fileUsers) add(pid int, open string) { u.open[pid] = open }
 // remove forgets a process.
 func (u *fileUsers) remove(pid int) { delete(u.open, pid) }
 
-// describe makes a target tell who maps its file, and open it in whichever way
-// is left.
+// describe makes a target tell who maps its file, and how to open that.
 func (u *fileUsers) describe(t *Target) {
-	const enough = 8 // of them to try, if those before have ended
 	t.PIDs = nil
 	for pid := range u.open {
 		t.PIDs = append(t.PIDs, pid)
 	}
 	slices.Sort(t.PIDs)
-	var paths []string
-	if u.name != "" {
-		paths = append(paths, u.name)
-	}
-	for _, pid := range t.PIDs {
-		if len(paths) < enough {
-			paths = append(paths, u.open[pid])
-		}
-	}
-	if len(paths) > 0 {
-		t.Open, t.others = paths[0], paths[1:]
+	switch {
+	case u.name != "":
+		t.Open = u.name
+	case len(t.PIDs) > 0:
+		t.Open = u.open[t.PIDs[0]]
 	}
 }

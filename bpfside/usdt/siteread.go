@@ -28,11 +28,11 @@ func (t *Target) Sites() ([]Site, error) {
 // reopen opens the file of a target and makes sure that it is the same.
 func reopen(t *Target) (*os.File, error) {
 	f, err := openRegular(t.Open)
-	for _, other := range t.others {
-		if err == nil {
-			break
+	if errors.Is(err, os.ErrNotExist) {
+		// A mapping has moved, or another process than the first has it.
+		if again := findAgain(t); again != nil {
+			f, err = again, nil
 		}
-		f, err = openRegular(other)
 	}
 	if err != nil && strings.HasPrefix(t.Open, "/proc/") && errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("open %s: %w (has the process ended, or the object been unmapped?)", t.Open, unwrapPath(err))
