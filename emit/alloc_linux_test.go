@@ -166,3 +166,23 @@ func stackAllocated(e *escaping) bool {
 	at := uintptr(unsafe.Pointer(e))
 	return at >= lo && at < hi
 }
+
+// The byte that is read behind a pointer is for the page, not for its value: a
+// program that changes the struct meanwhile, under a lock that we know nothing
+// of, has no race. Under -race, without the mark on touch, this fails.
+func TestTouchIsNoRace(t *testing.T) {
+	h := loadHandles(t)
+	pretendTraced(&h.pointer.probe)
+	p := new(point3)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 1000 {
+			p.X = i
+		}
+	}()
+	for range 1000 {
+		h.pointer.Fire(p, "moving")
+	}
+	<-done
+}

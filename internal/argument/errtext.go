@@ -67,8 +67,12 @@ func moveToHeap(e error) (moved error, ok bool) {
 // refersToStack reports whether a word of the value behind p could be an
 // address on the stack. A number that looks like one is taken for one.
 func refersToStack(p reflect.Value) bool {
-	words := unsafe.Slice((*unsafe.Pointer)(p.UnsafePointer()), p.Type().Elem().Size()/unsafe.Sizeof(uintptr(0)))
-	for _, w := range words {
+	const word = unsafe.Sizeof(uintptr(0))
+	t := p.Type().Elem()
+	if uintptr(t.Align()) < word {
+		return false // no pointer in it; and it may lie across words
+	}
+	for _, w := range unsafe.Slice((*unsafe.Pointer)(p.UnsafePointer()), t.Size()/word) {
 		if onStack(w) {
 			return true
 		}

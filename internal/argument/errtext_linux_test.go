@@ -4,6 +4,7 @@ package argument
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"unsafe"
 )
@@ -25,6 +26,14 @@ func (e *onHeap) Error() string {
 type byValue struct{ op string }
 
 func (e byValue) Error() string { return e.op }
+
+// halfWords is an error of half words: it lies on the heap, where the copy goes,
+// at any multiple of four bytes.
+type halfWords struct{ a, b, c uint32 }
+
+func (e halfWords) Error() string { return fmt.Sprint(e.a, e.b, e.c) }
+
+var small *uint32
 
 // linked refers to another error.
 type linked struct {
@@ -55,6 +64,15 @@ func TestErrorText(t *testing.T) {
 			var e error = byValue{"boxed"}
 			return errorText(*(*error)(NoEscape(ptr(&e))))
 		}, "boxed"},
+		{"boxed local of half words", func() string {
+			var got string
+			for i := range 16 {
+				small = new(uint32) // the copy comes behind it, across words: -race refuses to read those
+				var e error = halfWords{uint32(i), 2, 3}
+				got = errorText(*(*error)(NoEscape(ptr(&e))))
+			}
+			return got
+		}, "15 2 3"},
 		{"local that refers to a local", func() string {
 			inner := onHeap{op: "inner"}
 			outer := linked{next: (*onHeap)(NoEscape(ptr(&inner)))}
