@@ -90,16 +90,31 @@ func NewFile(r io.ReaderAt, size int64) (*File, error) {
 
 // openRegular opens a file for reading if it is a regular file. Others are not
 // even opened: that alone can have an effect, as with a device, or hang, as with
-// a named pipe.
+// a named pipe. One that is put there in between is opened, but does not hang.
 func openRegular(path string) (*os.File, error) {
 	st, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s is not a regular file", ErrNotELF, st.Mode().Type())
+		return nil, notRegular(st)
 	}
-	return os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	if st, err = f.Stat(); err == nil && !st.Mode().IsRegular() {
+		err = notRegular(st)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func notRegular(st os.FileInfo) error {
+	return fmt.Errorf("%w: %s is not a regular file", ErrNotELF, st.Mode().Type())
 }
 
 // unwrapPath takes the path out of an error of package os, for messages that

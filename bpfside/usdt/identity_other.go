@@ -4,6 +4,9 @@ package usdt
 
 import "os"
 
+// openNonblock is no flag: where it is missing, named pipes are no files.
+const openNonblock = 0
+
 // identify returns size and time alone, where files have no numbers.
 func identify(f *os.File) (FileID, error) {
 	st, err := f.Stat()

@@ -8,6 +8,10 @@ import (
 	"syscall"
 )
 
+// openNonblock is the flag with which open(2) of a named pipe does not wait for
+// its other end.
+const openNonblock = syscall.O_NONBLOCK
+
 // identify returns the identity of an opened file.
 func identify(f *os.File) (FileID, error) {
 	st, err := f.Stat()

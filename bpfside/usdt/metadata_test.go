@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cilium/ebpf/btf"
 )
@@ -249,6 +250,35 @@ func TestParseBTFFaults(t *testing.T) {
 				t.Errorf("error %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// Types that all point into one long string cost no product of the two: as many as
+// fit take milliseconds, and took hours.
+func TestLongStrings(t *testing.T) {
+	b := newBTF()
+	long := b.name(strings.Repeat("x", 4<<20))
+	for range 200_000 {
+		b.types = append(b.types, long, btfDeclTag<<24, 1, whole)
+	}
+	b.probe(200_001, 0)
+	done := make(chan map[string]uint32, 1)
+	go func() {
+		types, err := parseBTF(b.bytes(binary.LittleEndian), binary.LittleEndian)
+		if err != nil {
+			t.Error(err)
+			done <- nil
+			return
+		}
+		done <- newMetadata(types, 8).funcs
+	}()
+	select {
+	case funcs := <-done:
+		if funcs["a:b"] != 200_001 {
+			t.Errorf("the functions are %v, want that of a:b", funcs)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("200,000 tags in a string of 4 MiB are not read in a minute")
 	}
 }
 
