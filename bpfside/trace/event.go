@@ -26,19 +26,28 @@ type Event struct {
 }
 
 // String returns the event as "provider:probe name=value name=value", the
-// values as [Value.String] writes them.
+// values as [Value.String] writes them, names that are not printable quoted.
 func (e Event) String() string {
 	var b strings.Builder
-	b.WriteString(e.Provider)
-	b.WriteByte(':')
-	b.WriteString(e.Probe)
+	b.WriteString(printable(e.Provider + ":" + e.Probe))
 	for _, a := range e.Args {
 		b.WriteByte(' ')
-		b.WriteString(a.Name)
+		b.WriteString(printable(a.Name))
 		b.WriteByte('=')
 		b.WriteString(a.String())
 	}
 	return b.String()
+}
+
+// printable quotes a name of the traced side unless it is plain: what a file
+// calls its probes and types must not move the cursor of a terminal.
+func printable(s string) string {
+	for _, r := range s {
+		if !strconv.IsPrint(r) || r == '\ufffd' {
+			return strconv.Quote(s)
+		}
+	}
+	return s
 }
 
 // A Value is one argument of an event.

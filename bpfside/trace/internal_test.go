@@ -245,4 +245,15 @@ func TestEventString(t *testing.T) {
 	if got, want := ev.String(), `shop:order id=7 item="green tea"`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+
+	// A hostile file names things as it likes.
+	rec := make([]byte, headerLen+slotLen)
+	binary.NativeEndian.PutUint64(rec[headerLen:], 1)
+	efault := -int64(syscall.EFAULT)
+	binary.NativeEndian.PutUint64(rec[headerLen+slotStatus:], uint64(efault))
+	f := field{name: "a\x1b[2J", typ: "T\u009b2J", form: formString, slot: headerLen}
+	ev = Event{Provider: "shop", Probe: "\u202eredro", Args: []Value{f.value(rec, 16)}}
+	if got, want := ev.String(), `"shop:\u202eredro" "a\x1b[2J"=!(read "T\u009b2J" at 0x1: bad address)`; got != want {
+		t.Errorf("got %q, want %s", got, want)
+	}
 }

@@ -158,7 +158,7 @@ func (f *field) follow(v Value, rec []byte, word uint64, status int64, max int) 
 	case word == 0 && status == 0:
 		return v // NULL
 	case status < 0:
-		v.Err = fmt.Errorf("read %s at %v: %w", f.typ, Pointer(word), syscall.Errno(-status))
+		v.Err = fmt.Errorf("read %s at %v: %w", printable(f.typ), Pointer(word), syscall.Errno(-status))
 		return v
 	}
 	n := int(status)
@@ -166,7 +166,7 @@ func (f *field) follow(v Value, rec []byte, word uint64, status int64, max int) 
 		n-- // bpf_probe_read_user_str counts the NUL
 	}
 	if n < 0 || f.area+n > len(rec) {
-		v.Err = fmt.Errorf("read %s at %v: impossible length %d", f.typ, Pointer(word), n)
+		v.Err = fmt.Errorf("read %s at %v: impossible length %d", printable(f.typ), Pointer(word), n)
 		return v
 	}
 	if n > max {

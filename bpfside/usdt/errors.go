@@ -3,6 +3,7 @@ package usdt
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/nopfire/nopfire/internal/feature"
@@ -35,10 +36,14 @@ type NoProbeError struct {
 }
 
 func (e *NoProbeError) Error() string {
-	s := fmt.Sprintf("%s: no such probe in %s", e.Pattern, e.Where)
+	s := fmt.Sprintf("%s: no such probe in %s", printable(e.Pattern), e.Where)
 	switch {
 	case len(e.Near) > 0:
-		s += ": did you mean " + strings.Join(e.Near, ", ") + "?"
+		names := make([]string, len(e.Near))
+		for i, n := range e.Near {
+			names[i] = printable(n)
+		}
+		s += ": did you mean " + strings.Join(names, ", ") + "?"
 	case e.Probes == 0:
 		s += ", which has none at all"
 	default:
@@ -93,10 +98,11 @@ func (e *FileError) Error() string {
 // Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// printable quotes a foreign name unless it is plain.
+// printable quotes a foreign name unless it is plain: nothing in it moves the
+// cursor of a terminal, reorders the line, or is no UTF-8.
 func printable(s string) string {
 	for _, r := range s {
-		if r < ' ' || r == 0x7f || r == '\ufffd' {
+		if !strconv.IsPrint(r) || r == '\ufffd' {
 			return fmt.Sprintf("%q", s)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/nopfire/nopfire/bpfside/trace"
@@ -134,8 +135,8 @@ func appendString(b []byte, s string) (_ []byte, escaped bool) {
 const hexDigits = "0123456789abcdef"
 
 // appendText appends a JSON string (RFC 8259 section 7). Bytes that are not
-// UTF-8 become \xNN; control characters, DEL and the line separators that
-// JavaScript minds become \uNNNN.
+// UTF-8 become \xNN; characters that do something rather than show something
+// become \uNNNN: see acts.
 func appendText(b []byte, s string) []byte {
 	b = append(b, '"')
 	for i := 0; i < len(s); {
@@ -149,7 +150,7 @@ func appendText(b []byte, s string) []byte {
 			b = append(b, '\\', 'n')
 		case r == '\t':
 			b = append(b, '\\', 't')
-		case r < 0x20 || r == 0x7f || r == '\u2028' || r == '\u2029':
+		case acts(r):
 			b = append(b, '\\', 'u', hexDigits[r>>12&15], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
 		default:
 			b = append(b, s[i:i+n]...)
@@ -157,6 +158,15 @@ func appendText(b []byte, s string) []byte {
 		i += n
 	}
 	return append(b, '"')
+}
+
+// acts reports whether a character must not reach a terminal, which the JSON may
+// be printed on: the control characters, those of C1 included, whose U+009B
+// begins an escape sequence like ESC [ (ECMA-48, 5.4); what reorders the text
+// around it (Unicode annex 9); and the line separators that JavaScript minds. All
+// of them are of 16 bits.
+func acts(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
 // clockFormat is the TIME column.

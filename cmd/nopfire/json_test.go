@@ -33,6 +33,7 @@ func TestAppendArg(t *testing.T) {
 		{"string", "", `""`},
 		{"string", "grüß \"dich\" \\ 寿司", `"grüß \"dich\" \\ 寿司"`},
 		{"string", "a\nb\tc\x00\x1b\x7f\u2028", `"a\nb\tc\u0000\u001b\u007f\u2028"`},
+		{"string", "\u0085\u009b31m\u202etxt.\u2066\u200b", `"\u0085\u009b31m\u202etxt.\u2066` + "\u200b" + `"`}, // C1, bidi; a mere space without width
 		{"string", "caf\xe9", `"caf\\xe9","escaped":true`},
 		{"string", "\\x\xff", `"\\\\x\\xff","escaped":true`},
 		{"string", "\ufffd", `"` + "\ufffd" + `"`}, // a replacement character that is really there

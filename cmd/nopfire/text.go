@@ -102,7 +102,7 @@ func (c *eventColumns) args(args []trace.Value) string {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
-		v := args[i].String()
+		v := printable(args[i].String()) // the reason of an error may quote the file
 		if args[i].Err != nil {
 			v = c.color.red(v)
 		}

@@ -20,13 +20,14 @@ func TestEventColumns(t *testing.T) {
 		Args: []trace.Value{
 			{Name: "s", Type: "string", Value: "\x1b[31m"},
 			{Name: "n\x07", Type: "int32", Err: errors.New("bad address")},
+			{Name: "t", Type: "T\x1b[2J", Err: errors.New("read T\x1b[2J at 0x1: bad address")},
 		},
 	}
 	cols := newEventColumns(false, []string{"p:longname"})
 	for _, tt := range []struct{ got, want string }{
 		{cols.header(), "TIME            PID     TID     COMM            PROBE      ARGUMENTS\n"},
 		{cols.line(ev), "12:00:00.000120 42      43      evil\\x1b[2J     p:new\\nline " +
-			`s="\x1b[31m" n\a=!(bad address)` + "\n"},
+			`s="\x1b[31m" n\a=!(bad address) t=!(read T\x1b[2J at 0x1: bad address)` + "\n"},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("\n got %q\nwant %q", tt.got, tt.want)
