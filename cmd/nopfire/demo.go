@@ -27,6 +27,10 @@ import (
 // no measure of anything, only the end of all hope.
 const demoTimeout = 15 * time.Second
 
+// demoBatch is how many events the child is told to fire at a time: few enough
+// that it is never far ahead of us, and has soon done when we end.
+const demoBatch = 64
+
 // keepInterval is the time between two events of a demo that is kept.
 const keepInterval = 250 * time.Millisecond
 
@@ -144,21 +148,36 @@ type demo struct {
 	events, wrong int
 }
 
-// fire lets the child fire n times, and compares and prints what is traced.
+// fire lets the child fire n times, and compares and prints what is traced,
+// until ctx is done.
 func (d *demo) fire(ctx context.Context, n int) error {
+	for n > 0 && ctx.Err() == nil {
+		batch := min(n, demoBatch)
+		if err := d.fireBatch(ctx, batch); err != nil {
+			return fmt.Errorf("demo: %w", err)
+		}
+		n -= batch
+	}
+	return nil
+}
+
+func (d *demo) fireBatch(ctx context.Context, n int) error {
 	if err := d.c.send("fire " + strconv.Itoa(n)); err != nil {
-		return fmt.Errorf("demo: %w", err)
+		return err
 	}
 	wait, cancel := context.WithTimeout(ctx, demoTimeout)
 	defer cancel()
 	got := 0
 	for ev, err := range d.s.Events(wait) {
+		if ctx.Err() != nil {
+			return nil // the probes are being detached, one after the other: events may be missing
+		}
 		if err != nil {
-			return fmt.Errorf("demo: %w", err)
+			return err
 		}
 		r, err := d.c.report()
 		if err != nil {
-			return fmt.Errorf("demo: %w", err)
+			return err
 		}
 		if err := d.show(&ev, d.c.differences(&ev, r)); err != nil {
 			return err
@@ -170,7 +189,7 @@ func (d *demo) fire(ctx context.Context, n int) error {
 	if ctx.Err() != nil {
 		return nil // interrupted: what was gathered has been printed
 	}
-	return fmt.Errorf("demo: %d of %d events arrived", got, n)
+	return fmt.Errorf("%d of %d events arrived", got, n)
 }
 
 // show prints an event with its differences from what was fired.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -83,6 +84,32 @@ func TestDemoChildEndsWithItsParent(t *testing.T) {
 			}
 			gone(t, pid)
 		})
+	}
+}
+
+// A demo that is interrupted while its child fires as fast as it can ends soon and
+// in order: what was lost in the detaching is no difference.
+func TestDemoInterrupted(t *testing.T) {
+	testutils.NeedBPF(t)
+	demo := exec.Command(nopfire(t), "demo", "--json", "--count", "1000000000")
+	var errs bytes.Buffer
+	demo.Stderr = &errs
+	out, err := demo.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := demo.Start(); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for lines := bufio.NewScanner(out); lines.Scan(); n++ {
+		if n == 1000 {
+			demo.Process.Signal(os.Interrupt)
+		}
+	}
+	want := regexp.MustCompile(`^nopfire: demo: \d+ events, each equal to what process \d+ says it fired\n$`)
+	if err := demo.Wait(); err != nil || n <= 1000 || !want.Match(errs.Bytes()) {
+		t.Errorf("after %d events the demo ends with %v and says %.200q", n, err, errs.String())
 	}
 }
 
