@@ -15,7 +15,7 @@ import (
 
 // MaxString is the largest number of bytes that a string, []byte or error
 // takes on the way to a tracer, its terminating NUL included. What is longer is
-// cut. BPF programs read strings of fixed sizes well below.
+// cut. BPF programs read strings of fixed sizes below.
 const MaxString = argument.MaxString
 
 // ProbeOptions are the options of a probe. Nil means none.

@@ -203,3 +203,32 @@ func TestThousandProbes(t *testing.T) {
 	s.Close()
 	t.Logf("attach %v, detach %v", attached, time.Since(begin))
 }
+
+// At the largest limit, too, a value that was longer says so, whether emit or the
+// tracer has cut it.
+func TestLongestStrings(t *testing.T) {
+	testutils.NeedBPF(t)
+	p := provider(t, "longest", nil)
+	h, err := emit.NewProbe2[string, []byte](p, "text", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Load(); err != nil {
+		t.Fatal(err)
+	}
+	const limit = trace.LimitMaxString
+	s := session(t, os.Getpid(), &trace.Options{MaxString: limit}, "longest:*")
+	lengths := []int{limit - 1, limit, limit + 1, limit + 2, 3 * limit}
+	for _, n := range lengths {
+		text := strings.Repeat("x", n)
+		h.Fire(text, []byte(text))
+	}
+	for i, ev := range next(t, s, len(lengths)) {
+		for _, v := range ev.Args {
+			got := len(fmt.Sprintf("%s", v.Value))
+			if want := min(lengths[i], limit); got != want || v.Truncated != (lengths[i] > limit) {
+				t.Errorf("%s of %d bytes arrives as %d, truncated %v", v.Type, lengths[i], got, v.Truncated)
+			}
+		}
+	}
+}

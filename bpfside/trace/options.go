@@ -7,8 +7,8 @@ const (
 	// DefaultMaxString is the limit on strings and bytes unless Options say
 	// otherwise.
 	DefaultMaxString = 256
-	// LimitMaxString is the largest MaxString: what package emit carries at
-	// most.
+	// LimitMaxString is the largest MaxString. Package emit carries a byte more,
+	// so that what it has cut is Truncated here.
 	LimitMaxString = 4096
 	// DefaultBufferSize is the size of the ring buffer unless Options say
 	// otherwise: room for some 23,000 events with one string each.

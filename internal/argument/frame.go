@@ -27,8 +27,10 @@ import (
 
 // MaxString is the largest number of bytes that a string, []byte or error
 // takes on the way to a tracer, its terminating NUL included. What is longer is
-// cut. BPF programs read strings of fixed sizes well below.
-const MaxString = 4096
+// cut. BPF programs read strings of fixed sizes below: a tracer that keeps 4096
+// bytes, as package trace does at most, takes one more to see that there are more,
+// and the NUL.
+const MaxString = 4096 + 2
 
 // An Op says how an argument travels.
 type Op uint8
