@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/nopfire/nopfire/bpfside/trace"
@@ -225,11 +227,57 @@ func TestPostgres(t *testing.T) {
 			t.Logf("%s, as bpftrace", ours)
 		})
 	}
+	for _, method := range []usdt.Method{usdt.UprobeMulti, usdt.PerfEvent} {
+		t.Run("counted by a program, "+method.String(), func(t *testing.T) {
+			testPostgresCounter(t, conn, method)
+		})
+	}
 	// All tracers are gone: nobody has left a semaphore raised.
 	for _, target := range inProcess.Targets {
 		if n := semaphoreOf(t, conn.backend, target); n != 0 {
 			t.Errorf("%s: semaphore is %d after all tracers have gone", target, n)
 		}
+	}
+}
+
+// testPostgresCounter attaches a program that counts to the commits of a backend.
+func testPostgresCounter(t *testing.T, conn *connection, method usdt.Method) {
+	counter, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer counter.Close()
+	spec := &ebpf.ProgramSpec{Type: ebpf.Kprobe, License: "Dual MIT/GPL", Instructions: asm.Instructions{
+		asm.LoadMapValue(asm.R1, counter.FD(), 0),
+		asm.Mov.Imm(asm.R2, 1),
+		asm.AddAtomic.Mem(asm.R1, asm.R2, asm.DWord, 0),
+		asm.Mov.Imm(asm.R0, 0),
+		asm.Return(),
+	}}
+	if err := usdt.PrepareProgram(spec, method); err != nil {
+		t.Fatal(err)
+	}
+	prog, err := ebpf.NewProgram(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Close()
+	found, err := usdt.ProcessTargets(conn.backend, "postgresql:transaction__commit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, err := usdt.AttachUSDT(prog, found.Targets[0], &usdt.Options{Method: method})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := uint64(postgresWork(conn).Commits)
+	if err := link.Close(); err != nil {
+		t.Error(err)
+	}
+	conn.query("select 'not counted any more';")
+	var got uint64
+	if err := counter.Lookup(uint32(0), &got); err != nil || got != want {
+		t.Errorf("%d commits counted, want %d (%v)", got, want, err)
 	}
 }
 

@@ -41,13 +41,16 @@ the process; what was gathered by then is printed. Events that were lost
 because they came too fast are counted on standard error.
 
 An argument that cannot be read shows the reason in its place. Without metadata
-arguments are integers: --string says which of them are addresses of strings.
+arguments are integers: --string says which of them are addresses of strings, as
+[PROBE.]NAME[/LENGTH]: PROBE is a pattern for the name of the probe, LENGTH the
+argument that holds the number of bytes, for strings that do not end in a NUL.
 The JSON is described in docs/json.md.
 
 Tracing needs the capabilities CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN).`,
 		Example: `  sudo nopfire trace -p 4711 'myapp:request'
   sudo nopfire trace -p 4711 'myapp:*' --count 10 --json
-  sudo nopfire trace -p $(pidof postgres | cut -d' ' -f1) postgresql:query__start --string arg1`,
+  sudo nopfire trace -p $(pidof postgres | cut -d' ' -f1) postgresql:query__start --string arg1
+  sudo nopfire trace -p $(pidof java) hotspot:class__loaded --string arg1/arg2`,
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			switch {
 			case len(patterns) == 0:
