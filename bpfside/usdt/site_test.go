@@ -75,6 +75,7 @@ func TestDecodeSite(t *testing.T) {
 
 		// No nop.
 		{"endbr64", oldKernel, "f30f1efa", SingleStep, 0, "endbr64", ""},
+		{"vzeroupper", oldKernel, "c5f877", Refused, 0, "vzeroupper", "vector instruction with a VEX or EVEX prefix"},
 		{"rep without more", oldKernel, "f306", CostUnknown, 0, "", ""},
 		{"push", oldKernel, "50", Trap, 0, "push %rax", ""},
 		{"jump", oldKernel, "eb00", Trap, 0, "jmp 0x402", ""},

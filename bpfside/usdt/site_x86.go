@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 
 	"golang.org/x/arch/x86/x86asm"
 
@@ -120,15 +121,24 @@ func (d *decoder) decodeX86At(s spot, at int) Site {
 	return site
 }
 
-// endbr are the instructions at which indirect jumps may arrive, endbr64 and
-// endbr32, which x86asm takes for a prefix. They are where functions start.
-var endbr = map[string]string{"\xf3\x0f\x1e\xfa": "endbr64", "\xf3\x0f\x1e\xfb": "endbr32"}
+// misread are instructions that x86asm takes for something else, or for longer
+// than they are: those at which indirect jumps may arrive, where functions start,
+// and those that clear vector registers. On some millions of instructions of libc,
+// libjvm, libpython, libcrypto and the go tool, x86asm and objdump differ in no
+// others.
+var misread = []struct{ code, text string }{
+	{"\xf3\x0f\x1e\xfa", "endbr64"},
+	{"\xf3\x0f\x1e\xfb", "endbr32"},
+	{"\xc5\xf8\x77", "vzeroupper"},
+	{"\xc5\xfc\x77", "vzeroall"},
+}
 
 // decodeX86Instruction decodes the first instruction of code.
 func decodeX86Instruction(code []byte, mode int) (x86asm.Inst, bool) {
-	const endbrLen = 4
-	if _, ok := endbr[string(code[:min(len(code), endbrLen)])]; ok {
-		return x86asm.Inst{Len: endbrLen}, true
+	for _, m := range misread {
+		if strings.HasPrefix(string(code[:min(len(code), 4)]), m.code) {
+			return x86asm.Inst{Len: len(m.code)}, true
+		}
 	}
 	inst, err := x86asm.Decode(code, mode)
 	return inst, err == nil && inst.Len > 0 && inst.Op != 0
@@ -136,8 +146,12 @@ func decodeX86Instruction(code []byte, mode int) (x86asm.Inst, bool) {
 
 // x86Text returns an instruction in GNU syntax.
 func x86Text(code []byte, inst x86asm.Inst, address uint64) string {
-	if text, ok := endbr[string(code[:inst.Len])]; ok {
-		return text
+	if inst.Op == 0 {
+		for _, m := range misread {
+			if string(code[:inst.Len]) == m.code {
+				return m.text
+			}
+		}
 	}
 	return x86asm.GNUSyntax(inst, address, nil)
 }
