@@ -73,8 +73,7 @@ func plan(t *Target, o *Options, cookies []uint64, sites []Site) ([]place, error
 		}
 		if first, dup := at[p.offset]; dup {
 			if first.refCtr != p.refCtr {
-				return nil, fmt.Errorf("location %#x stands in two notes with semaphores at %#x and %#x: the kernel takes one for an instruction",
-					p.offset, first.refCtr, p.refCtr)
+				return nil, twoSemaphores(p.offset, first.refCtr, p.refCtr)
 			}
 			continue
 		}
@@ -97,6 +96,10 @@ func plan(t *Target, o *Options, cookies []uint64, sites []Site) ([]place, error
 		}
 	}
 	return places, nil
+}
+
+func twoSemaphores(offset, first, second uint64) error {
+	return fmt.Errorf("location %#x stands in two notes with semaphores at %#x and %#x: the kernel takes one for an instruction", offset, first, second)
 }
 
 // checkSemaphores refuses places that would make a semaphore overflow when they

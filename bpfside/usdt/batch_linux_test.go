@@ -230,6 +230,26 @@ func TestAttachAll(t *testing.T) {
 		}
 	}
 
+	// In all processes the file that a and b share counts once.
+	before, _ := counts()
+	if links, err = usdt.AttachAll(prog, targets, &usdt.Options{PID: usdt.AllProcesses}); err != nil {
+		t.Fatal(err)
+	}
+	if len(links) != 2 {
+		t.Errorf("%d links for two files", len(links))
+	}
+	if got := sems(); got != "4 4 2 " {
+		t.Errorf("semaphores %s", got)
+	}
+	if hits, _ := counts(); hits != before+10 {
+		t.Errorf("%d hits, want 10", hits-before)
+	}
+	for _, l := range links {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+
 	// One file has changed: nothing is attached to, and the error says which.
 	if err := os.Chtimes(second, time.Now(), time.Now()); err != nil {
 		t.Fatal(err)

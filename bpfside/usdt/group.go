@@ -84,7 +84,33 @@ func (g *group) plan(o *Options) error {
 		}
 		g.places = append(g.places, places...)
 	}
+	if len(g.targets) > 1 {
+		if g.places, err = merge(g.places); err != nil {
+			return err
+		}
+	}
 	return checkSemaphores(g.places)
+}
+
+// merge drops places that are there already, as those of a file that was found in
+// two processes and is traced in all. A place with two cookies stays twice, so that
+// the program runs for both.
+func merge(places []place) ([]place, error) {
+	seen := make(map[place]bool, len(places))
+	refCtr := make(map[uint64]uint64, len(places))
+	out := places[:0]
+	for _, p := range places {
+		if seen[p] {
+			continue
+		}
+		seen[p] = true
+		if first, ok := refCtr[p.offset]; ok && first != p.refCtr {
+			return nil, twoSemaphores(p.offset, first, p.refCtr)
+		}
+		refCtr[p.offset] = p.refCtr
+		out = append(out, p)
+	}
+	return out, nil
 }
 
 func (g *group) close() {

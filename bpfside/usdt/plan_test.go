@@ -72,3 +72,22 @@ func TestLayouts(t *testing.T) {
 		t.Error("the target itself was changed")
 	}
 }
+
+func TestMerge(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		in, want []place
+		err      string
+	}{
+		{"different", []place{{1, 0, 7}, {2, 0, 7}}, []place{{1, 0, 7}, {2, 0, 7}}, ""},
+		{"the same again", []place{{1, 4, 7}, {2, 0, 7}, {1, 4, 7}}, []place{{1, 4, 7}, {2, 0, 7}}, ""},
+		{"another cookie", []place{{1, 4, 7}, {1, 4, 8}}, []place{{1, 4, 7}, {1, 4, 8}}, ""},
+		{"another semaphore", []place{{1, 4, 7}, {1, 6, 7}}, nil,
+			"location 0x1 stands in two notes with semaphores at 0x4 and 0x6: the kernel takes one for an instruction"},
+	} {
+		got, err := merge(slices.Clone(tc.in))
+		if !slices.Equal(got, tc.want) || (err == nil) != (tc.err == "") || err != nil && err.Error() != tc.err {
+			t.Errorf("%s: %v, %v, want %v, %q", tc.name, got, err, tc.want, tc.err)
+		}
+	}
+}
