@@ -115,8 +115,11 @@ func TryLock(fd int) error {
 }
 
 // WriteAll writes b at the start of the file behind fd.
-func WriteAll(fd int, b []byte) error {
-	for off := int64(0); len(b) > 0; {
+func WriteAll(fd int, b []byte) error { return WriteAt(fd, b, 0) }
+
+// WriteAt writes all of b at offset off of the file behind fd.
+func WriteAt(fd int, b []byte, off int64) error {
+	for len(b) > 0 {
 		var n int
 		err := eintr(func() (err error) { n, err = syscall.Pwrite(fd, b, off); return err })
 		if err != nil {

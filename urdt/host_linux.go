@@ -1,0 +1,88 @@
+//go:build amd64 || arm64
+
+package urdt
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/nopfire/nopfire/elfgen"
+)
+
+// build returns the object for the running machine.
+func build() (*elfgen.Object, error) { return elfgen.BuildURDT(hostMachine) }
+
+// Entries of the auxiliary vector: include/uapi/linux/auxvec.h.
+const (
+	atNull   = 0
+	atSecure = 23
+)
+
+// raisedPrivileges reports whether the process has got privileges from its
+// program file (set-user-ID, set-group-ID, capabilities), so that whoever
+// started it may have none: its environment is not to be trusted. What cannot
+// be found out is taken for yes.
+func raisedPrivileges() bool {
+	if os.Getuid() != os.Geteuid() || os.Getgid() != os.Getegid() {
+		return true
+	}
+	auxv, err := os.ReadFile("/proc/self/auxv")
+	return err != nil || secure(auxv)
+}
+
+// secure finds AT_SECURE, the kernel's own answer, in an auxiliary vector.
+func secure(auxv []byte) bool {
+	for ; len(auxv) >= 16; auxv = auxv[16:] {
+		switch binary.LittleEndian.Uint64(auxv) {
+		case atSecure:
+			return binary.LittleEndian.Uint64(auxv[8:]) != 0
+		case atNull:
+			return true
+		}
+	}
+	return true
+}
+
+// makeUserDir makes the directory of the user's object, if its parent is the
+// user's own alone: sudo and su leave a stranger's in the environment. A
+// directory that is there must be the user's own as well.
+func makeUserDir(dir string) error {
+	if !filepath.IsAbs(dir) {
+		return fmt.Errorf("%s is no absolute path", dir)
+	}
+	if err := ownDir(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return ownDir(dir)
+}
+
+// ownDir checks that dir is a directory, no symbolic link to one, that belongs
+// to the effective user and that nobody else can write to.
+func ownDir(dir string) error {
+	var st syscall.Stat_t
+	err := syscall.Lstat(dir, &st)
+	switch {
+	case err != nil:
+		return &os.PathError{Op: "stat", Path: dir, Err: err}
+	case st.Mode&syscall.S_IFMT != syscall.S_IFDIR:
+		return fmt.Errorf("%s is not a directory", dir)
+	case int(st.Uid) != os.Geteuid():
+		return fmt.Errorf("%s is owned by user %d", dir, st.Uid)
+	case st.Mode&0o022 != 0:
+		return fmt.Errorf("%s is writable by others: mode %#o", dir, st.Mode&0o7777)
+	}
+	return nil
+}
+
+// ownedByRoot reports whether a file belongs to root.
+func ownedByRoot(path string) bool {
+	var st syscall.Stat_t
+	return syscall.Lstat(path, &st) == nil && st.Uid == 0
+}
