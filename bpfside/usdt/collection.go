@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/cilium/ebpf"
+
+	"github.com/nopfire/nopfire/internal/feature"
 )
 
 // A Collection is a BPF object in the kernel, with the means to attach its
@@ -52,7 +54,7 @@ func NewCollection(spec *ebpf.CollectionSpec, opts *CollectionOptions) (*Collect
 	}
 	coll, err := ebpf.NewCollectionWithOptions(spec, opts.Collection)
 	if err != nil {
-		return nil, fmt.Errorf("load collection: %w", err)
+		return nil, fmt.Errorf("load collection: %w", feature.Explain("load programs and maps", err, feature.TracingCaps...))
 	}
 	m, err := NewManager(spec, coll)
 	if err != nil {
