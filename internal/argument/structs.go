@@ -129,6 +129,7 @@ func (d *describer) header(ptr string, elem *elfgen.Type, words ...string) []elf
 
 func (d *describer) structFields(t reflect.Type, depth int) []elfgen.Field {
 	var fields []elfgen.Field
+	used := make(map[string]bool)
 	for i := range t.NumField() {
 		f := t.Field(i)
 		// C has no fields without a size, and several called "_" are one
@@ -139,8 +140,13 @@ func (d *describer) structFields(t reflect.Type, depth int) []elfgen.Field {
 		if d.fields++; d.fields > maxFields {
 			return nil
 		}
+		name := identifier(f.Name)
+		for used[name] && len(name) < elfgen.MaxName {
+			name += "_" // 長 and 幅 are both one underscore
+		}
+		used[name] = true
 		fields = append(fields, elfgen.Field{
-			Name:   identifier(f.Name),
+			Name:   name,
 			Offset: int(f.Offset),
 			Type:   d.value(f.Type, depth+1),
 		})

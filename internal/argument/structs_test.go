@@ -42,6 +42,11 @@ type (
 		Héé     int32
 	}
 	generic[T any] struct{ Value T }
+	kanji          struct { // names of which C has nothing left
+		長, 幅 int8
+		_1   int8
+		高    int8
+	}
 )
 
 // layout prints a type as C would: the struct and what hangs on it, once.
@@ -99,6 +104,7 @@ func TestStructLayouts(t *testing.T) {
 		{reflect.TypeFor[*slice](), "*go_slice(24){0 ptr *go_slice; 8 len s64; 16 cap s64}"},
 		{reflect.TypeFor[self](), strings.Repeat("*", maxNesting+1) + "void"},
 		{reflect.TypeFor[*generic[int]](), "*argument_generic_int_(8){0 Value s64}"},
+		{reflect.TypeFor[*kanji](), "*argument_kanji(4){0 _ s8; 1 __ s8; 2 _1 s8; 3 ___ s8}"},
 		{reflect.TypeFor[*mixed](), "*argument_mixed(136){0 header argument_header(32){0 Key go_string(16){0 ptr *u8; 8 len s64}; 16 Value go_string}; " +
 			"32 When s64; 40 Data [4]u16; 48 Grid [2][3]s8; 56 Any go_interface(16){0 type *void; 8 data *void}; " +
 			"72 Err go_interface(16){0 type *void; 8 data *void}; 88 M *void; 96 C *void; 104 F *void; 112 P *void; 120 Z [2]f32; " +
