@@ -9,6 +9,7 @@ package argument
 import (
 	"math/bits"
 	"reflect"
+	"runtime/debug"
 	"sync"
 	"unsafe"
 
@@ -236,14 +237,24 @@ func pointerIn(v any) unsafe.Pointer {
 // used. The program may be changing the byte: its value is nothing to us, so that
 // is no race.
 //
+// The pointer may lead to memory that is gone, such as a mapping of C or a file
+// that was cut: a program that does not follow it runs well, and shall do so
+// while it is traced. So a fault is no end of it.
+func touch(p unsafe.Pointer) {
+	if p == nil {
+		return
+	}
+	old := debug.SetPanicOnFault(true)
+	defer func() {
+		_ = recover()
+		debug.SetPanicOnFault(old)
+	}()
+	load(p)
+}
+
 //go:noinline
 //go:norace
-func touch(p unsafe.Pointer) byte {
-	if p == nil {
-		return 0
-	}
-	return *(*byte)(p)
-}
+func load(p unsafe.Pointer) byte { return *(*byte)(p) }
 
 // NoEscape hides a pointer from escape analysis: the addresses of arguments go
 // to the slow path of a fire and no further, and nothing that the caller passes
