@@ -1,0 +1,5 @@
+//go:build !race && (amd64 || arm64)
+
+package urdt
+
+const raceEnabled = false
