@@ -10,10 +10,18 @@
 //
 //	file or pid  → notes → Targets → AttachUSDT → link.Link
 //
+// The instruction at a location decides what tracing it costs: see Target.Sites.
+//
 // FileTargets searches a file, which FindFile finds by the name of a program or a
 // library, ProcessTargets a process and AllTargets all of them. A Follower goes on
 // searching: it tells of processes that start later, of objects that are loaded
 // later, and of what is gone.
+//
+// BPF objects that clang built, also those on libbpf's unmodified usdt.bpf.h, are
+// loaded by LoadCollection. Its Manager attaches their programs and describes the
+// arguments to them; AutoAttach does so by the names of their sections:
+//
+//	object → LoadCollection → Collection → AutoAttach → link.Links
 //
 // What is read is written by strangers and taken for hostile: a fault costs the
 // argument, the note or the file that it is in, is reported with its reason, and
