@@ -280,6 +280,32 @@ func TestFollowOneFileAgainAndAgain(t *testing.T) {
 	}
 }
 
+// A program that ends at once is traced as well, once it has been seen: from some run
+// on each gives its one event.
+func TestFollowShortLivedProgram(t *testing.T) {
+	prog := testutils.BuildC(t, `
+		#include <sys/sdt.h>
+		int main(int argc, char **argv) { DTRACE_PROBE1(shortlived, run, argc); return 0; }`)
+	_, l := followSession(t, nil, "shortlived:run")
+	var pids []int
+	for range 100 {
+		cmd := exec.Command(prog)
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, cmd.Process.Pid)
+		time.Sleep(2 * time.Millisecond)
+	}
+	l.until(t, pids[len(pids)-1], func(trace.Event) bool { return true })
+	first := slices.IndexFunc(pids, func(pid int) bool { return len(l.of(pid)) > 0 })
+	t.Logf("traced from run %d on", first)
+	for i, pid := range pids[first:] {
+		if n := len(l.of(pid)); n != 1 {
+			t.Errorf("%d events of run %d", n, first+i)
+		}
+	}
+}
+
 // A target that cannot be attached to is told in the sequence, and others are
 // traced.
 func TestFollowTellsProblems(t *testing.T) {

@@ -55,6 +55,8 @@ func (c *Change) empty() bool { return len(c.Added)+len(c.Removed)+len(c.Problem
 //
 // Each file is added once, however many processes map it, and removed when the
 // last of them has unmapped it or ended; within the Interval for an unmapped one.
+// A file with a name, as that of a program that runs for a moment only, is added
+// even if it is not mapped any more by then.
 // If there are very many processes to look at, that takes longer: a hundred of
 // them are looked at in an Interval. A file that was changed, so that offsets of
 // the one are wrong in the other, is another file: it is removed and added.

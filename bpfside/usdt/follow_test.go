@@ -150,11 +150,12 @@ func TestFollowerDoubtsEvents(t *testing.T) {
 	ev := func(k procwatch.Kind, pid int, m procmaps.Mapping) procwatch.Event {
 		return procwatch.Event{Kind: k, PID: pid, TID: pid, Mapping: m}
 	}
+	nowhere := procmaps.Mapping{Start: 1 << 20, End: 2 << 20, Inode: 1, Path: "/gone", Perms: procmaps.Exec}
 	s.batches <- batch{events: []procwatch.Event{
-		ev(procwatch.Map, gone, m),
+		ev(procwatch.Map, gone, nowhere),
 		ev(procwatch.Exec, gone, procmaps.Mapping{}),
 		ev(procwatch.Exit, gone, procmaps.Mapping{}),
-		ev(procwatch.Map, child.PID, procmaps.Mapping{Start: 1 << 20, End: 2 << 20, Inode: 1, Path: "/gone", Perms: procmaps.Exec}),
+		ev(procwatch.Map, child.PID, nowhere),
 	}}
 	// The file is there, at another address.
 	s.batches <- batch{events: []procwatch.Event{ev(procwatch.Map, child.PID, moved)}}

@@ -134,26 +134,33 @@ func (b *holdings) endBatch() {
 	b.oldForks = len(b.forks)
 }
 
-// balance returns the targets of the files that are mapped now and were not
-// when it was last called, and of those that are not any more.
+// balance returns the targets of the files that are mapped now and were not when it
+// was last called, and of those that are not any more.
+//
+// A file that came and went in between is left out, unless it has a name: then it
+// is added, and removed by the next call, so that a consumer hears of a program
+// that never runs for long.
 func (b *holdings) balance() (added, removed []*Target) {
-	for o := range b.touched {
-		mapped := len(o.users.open) > 0
+	for f := range b.touched {
+		mapped := len(f.users.open) > 0
 		switch {
-		case mapped && !o.told:
-			o.told = true
-			for _, t := range o.targets {
-				o.users.describe(t)
+		case f.told && mapped:
+		case f.told:
+			removed = append(removed, f.targets...)
+			delete(b.files, f.id)
+		case mapped || f.users.name != "":
+			f.told = true
+			for _, t := range f.targets {
+				f.users.describe(t)
 			}
-			added = append(added, o.targets...)
-		case !mapped:
-			delete(b.files, o.id)
-			if o.told {
-				removed = append(removed, o.targets...)
-			}
+			added = append(added, f.targets...)
+		default:
+			delete(b.files, f.id)
+		}
+		if mapped || b.files[f.id] != f {
+			delete(b.touched, f)
 		}
 	}
-	clear(b.touched)
 	byName := func(x, y *Target) int {
 		return strings.Compare(x.Path+"\x00"+x.String(), y.Path+"\x00"+y.String())
 	}

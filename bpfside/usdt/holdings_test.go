@@ -11,8 +11,9 @@ import (
 )
 
 // Each row is what happens, in steps, and what a consumer is told after each
-// "tell": "+a" for an added file, "-a" for a removed one. The times of events are
-// their places in the row, unless given by "@".
+// "tell": "+a" for an added file, "-a" for a removed one; a capital letter is a file
+// that can be reached by its name. The times of events are their places in the
+// row, unless given by "@".
 func TestHoldings(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -23,6 +24,8 @@ func TestHoldings(t *testing.T) {
 		{"until the last has gone", "map 1 a, map 2 a, tell, exit 1, tell, exit 2, tell", "+a;;-a"},
 		{"and then again", "map 1 a, tell, exit 1, tell, map 2 a, tell", "+a;-a;+a"},
 		{"what comes and goes in between is not told", "map 1 a, exit 1, tell", ""},
+		{"unless it has a name", "map 1 A, exit 1, tell, tell, tell", "+A;-A;"},
+		{"which may come again", "map 1 A, exit 1, tell, map 2 A, tell, exit 2, tell", "+A;;-A"},
 		{"nor what goes and comes", "map 1 a, tell, exit 1, map 2 a, tell", "+a;"},
 		{"an unmapped file", "map 1 a, map 1 b, tell, set 1 b, tell", "+a+b;-a"},
 		{"a child holds what its parent does", "map 1 a, fork 1 2, tell, exit 1, tell, exit 2, tell", "+a;;-a"},
@@ -43,7 +46,11 @@ func TestHoldings(t *testing.T) {
 					return f
 				}
 				target := &Target{Probe: Probe{Provider: name, Name: "x"}, ID: id, Open: "first"}
-				return b.add(id, []*Target{target}, procmaps.Mapping{})
+				f := b.add(id, []*Target{target}, procmaps.Mapping{})
+				if name == strings.ToUpper(name) {
+					f.users.name = "/" + name
+				}
+				return f
 			}
 			var told []string
 			for i, step := range strings.Split(tt.steps, ", ") {
