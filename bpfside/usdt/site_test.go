@@ -1,11 +1,13 @@
 package usdt
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nopfire/nopfire/elfgen/stapsdt"
 )
@@ -187,18 +189,28 @@ func TestInsideInstruction(t *testing.T) {
 	// endbr64; push %rbp; mov %rsp,%rbp; movabs $…,%rax; nop
 	code := unhex(t, "f30f1efa 55 4889e5 48b80102030405060708 90")
 	for at := range len(code) {
-		err := insideInstruction(code, at, "f")
+		_, err := insideInstruction(code, 0, at, "f")
 		boundary := at == 0 || at == 4 || at == 5 || at == 8 || at == 18
 		if (err == nil) != boundary {
 			t.Errorf("byte %d: %v", at, err)
 		}
 	}
-	if err := insideInstruction(code, 7, "f"); err == nil || err.Error() != `it is byte 2 of the 3 of "mov %rsp,%rbp" at f+0x5` {
+	if _, err := insideInstruction(code, 0, 7, "f"); err == nil || err.Error() != `it is byte 2 of the 3 of "mov %rsp,%rbp" at f+0x5` {
 		t.Errorf("text %v", err)
 	}
 	// Behind what cannot be decoded, nothing is known.
-	if err := insideInstruction(unhex(t, "06 4889e5"), 2, "f"); err != nil {
-		t.Errorf("behind an unknown instruction: %v", err)
+	if pos, err := insideInstruction(unhex(t, "06 4889e5"), 0, 2, "f"); pos != -1 || err != nil {
+		t.Errorf("behind an unknown instruction: %d, %v", pos, err)
+	}
+	// It can be gone on with where it stopped.
+	for _, at := range []struct{ to, stopped int }{{2, 0}, {4, 4}, {7, 5}, {8, 8}, {12, 8}} {
+		pos := 0
+		for to := range at.to + 1 {
+			pos, _ = insideInstruction(code[pos:], pos, to, "f")
+		}
+		if pos != at.stopped {
+			t.Errorf("up to %d in steps: stopped at %d, want %d", at.to, pos, at.stopped)
+		}
 	}
 }
 
@@ -224,6 +236,30 @@ func FuzzDecodeSite(f *testing.F) {
 		if got.Shift > 0 && (got.Cost != Optimized || s.code[0] != 0x90) {
 			t.Fatalf("% x: moved: %+v", code, got)
 		}
-		_ = insideInstruction(code, len(code)/2, "f")
+		if pos, err := insideInstruction(code, 0, len(code)/2, "f"); pos > len(code)/2 || pos < -1 || pos < 0 && err != nil {
+			t.Fatalf("% x: stopped at %d: %v", code, pos, err)
+		}
 	})
+}
+
+// Thousands of locations in one large function are looked at in one walk over its
+// instructions.
+func TestSitesOfOneFunction(t *testing.T) {
+	const size, locations = 1 << 20, 50_000
+	code := bytes.Repeat([]byte{0x55}, size) // push %rbp
+	sr := newSiteReader(bytes.NewReader(code), size, "f", &decoder{host: stapsdt.X86_64, takes: takesAll})
+	sr.functions = &functions{list: []function{{0x1000, size, "f"}}}
+	target := new(Target)
+	for i := range uint64(locations) {
+		target.Locations = append(target.Locations, Location{Machine: stapsdt.X86_64, Address: 0x1000 + 20*i, Offset: 20 * i})
+	}
+	start := time.Now()
+	for _, site := range sr.sites(target) {
+		if site.Err != nil || site.Text != "push %rbp" {
+			t.Fatalf("site %+v", site)
+		}
+	}
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("%d locations took %s", locations, took)
+	}
 }

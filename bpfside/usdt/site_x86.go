@@ -256,20 +256,21 @@ func x86OpcodeRefused(opcode []byte, mode int) error {
 	return nil
 }
 
-// insideInstruction walks over the instructions of a function, and returns an
-// error if one of them begins before at and ends behind it. It stays silent when
-// it meets something that it cannot decode, as it then knows nothing.
-func insideInstruction(code []byte, at int, function string) error {
-	for pos := 0; pos < at; {
-		inst, ok := decodeX86Instruction(code[pos:], 64)
+// insideInstruction walks over the instructions of a function, of which code has
+// the bytes from from on, where an instruction begins. It returns where the last
+// one begins that does not begin behind at, and an error if at is inside of that.
+// It knows nothing, and returns -1, when it meets something that it cannot decode.
+func insideInstruction(code []byte, from, at int, function string) (int, error) {
+	for pos := from; pos < at; {
+		inst, ok := decodeX86Instruction(code[pos-from:], 64)
 		if !ok {
-			return nil
+			return -1, nil
 		}
 		if pos+inst.Len > at {
-			return fmt.Errorf("it is byte %d of the %d of %q at %s+%#x",
-				at-pos, inst.Len, x86Text(code[pos:], inst, 0), printable(function), pos)
+			return pos, fmt.Errorf("it is byte %d of the %d of %q at %s+%#x",
+				at-pos, inst.Len, x86Text(code[pos-from:], inst, 0), printable(function), pos)
 		}
 		pos += inst.Len
 	}
-	return nil
+	return at, nil
 }

@@ -63,6 +63,12 @@ type siteReader struct {
 	windowAt  int64
 	locations map[uint64]bool // offsets of all locations of the file
 	functions *functions
+	// How far the instructions of which function are known: hundreds of
+	// locations in one large function must not each walk from its start.
+	walked struct {
+		function uint64
+		pos      int // -1 if nothing is known of what follows
+	}
 }
 
 func newSiteReader(r io.ReaderAt, size int64, path string, dec *decoder) *siteReader {
@@ -182,11 +188,19 @@ func (sr *siteReader) inside(loc *Location) error {
 	if !ok || loc.Address-fn.addr > most || loc.Offset < loc.Address-fn.addr {
 		return nil
 	}
-	code, err := sr.code(loc.Offset-(loc.Address-fn.addr), int(loc.Address-fn.addr)+maxSpot)
+	at, w := int(loc.Address-fn.addr), &sr.walked
+	if w.function != fn.addr || w.pos > at {
+		w.function, w.pos = fn.addr, 0
+	}
+	if w.pos < 0 {
+		return nil
+	}
+	code, err := sr.code(loc.Offset-uint64(at-w.pos), at-w.pos+maxSpot)
 	if err != nil {
 		return nil
 	}
-	return insideInstruction(code, int(loc.Address-fn.addr), fn.name)
+	w.pos, err = insideInstruction(code, w.pos, at, fn.name)
+	return err
 }
 
 // functions are the functions of a file by ascending address.
