@@ -139,7 +139,8 @@ func together(links []link.Link) link.Link {
 	return &perfLinks{links[0], links}
 }
 
-// perfLinks are the links of many locations, as one. The embedded first one
+// perfLinks are several links, as one: of the locations of a perf_event attach, of the
+// objects of AttachURDT. The embedded first one
 // makes it a link.Link, which other packages cannot implement.
 type perfLinks struct {
 	link.Link
@@ -157,13 +158,13 @@ func (l *perfLinks) Detach() error {
 }
 
 func (l *perfLinks) Pin(string) error {
-	return fmt.Errorf("pin %d perf_event links as one: %w", len(l.all), link.ErrNotSupported)
+	return fmt.Errorf("pin %d links as one: %w", len(l.all), link.ErrNotSupported)
 }
 
 func (l *perfLinks) Unpin() error { return nil }
 
 func (l *perfLinks) Update(*ebpf.Program) error {
-	return fmt.Errorf("update %d perf_event links as one: %w", len(l.all), link.ErrNotSupported)
+	return fmt.Errorf("update %d links as one: %w", len(l.all), link.ErrNotSupported)
 }
 
 // Info describes the link of the first location.

@@ -24,3 +24,6 @@ func AttachAll(*ebpf.Program, []*Target, *Options) ([]link.Link, error) {
 func attachGroups(_ *ebpf.Program, groups []*group, o *Options) ([]link.Link, error) {
 	return nil, groups[0].fail(o.Method, fmt.Errorf("%w: needs Linux", ErrNotSupported))
 }
+
+// together makes one link of several: here there is none.
+func together([]link.Link) link.Link { return nil }

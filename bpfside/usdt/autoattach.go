@@ -11,11 +11,14 @@ import (
 // AutoOptions say how to attach by section names. A nil *AutoOptions is the zero
 // value.
 type AutoOptions struct {
-	// PID is the process to trace with USDT probes and uprobes; 0: every
+	// PID is the process to trace with USDT probes, URDT and uprobes; 0: every
 	// process, also later ones.
 	PID int
 	// Cookie is that of USDT probes, for bpf_usdt_cookie.
 	Cookie uint64
+	// URDTCookie is the low half of what bpf_usdt_cookie returns in programs
+	// for tracepoints of URDT, and what bpf_urdt_cookie returns.
+	URDTCookie uint32
 }
 
 // Attached is what AutoAttach made.
@@ -53,7 +56,8 @@ func (a *Attached) Close() error {
 
 // AutoAttach attaches the programs of a collection to what their sections name:
 // SEC("usdt/PATH:PROVIDER:NAME") and SEC("usdt.s/…") to USDT probes, where
-// PROVIDER and NAME may be patterns; uprobe, uretprobe and their .multi forms,
+// PROVIDER and NAME may be patterns; SEC("urdt/PATH:NARGS:PROVIDER:NAME") to
+// tracepoints that are defined at run time, see AttachURDT; uprobe, uretprobe and their .multi forms,
 // tracepoint, raw_tp and tp_btf, fentry, fexit and fmod_ret as libbpf does. A
 // program whose section names nothing, as SEC("usdt"), is left to the caller, and
 // one in any other section is reported: see Attached.Left.

@@ -57,6 +57,10 @@ func (m *Manager) attachSection(ps *ebpf.ProgramSpec, prog *ebpf.Program, o *Aut
 	switch sec.Kind {
 	case SectionUSDT:
 		return m.attachUSDTSection(&sec, prog, o)
+	case SectionURDT:
+		return one(m.AttachURDT(prog, sec.Provider, sec.Probe, &URDTOptions{
+			NArgs: sec.NArgs, Cookie: o.URDTCookie, PID: allIfZero(o.PID), Path: sec.Path,
+		}))
 	case SectionUprobe:
 		return one(attachUprobeSection(&sec, ps, prog, o))
 	case SectionTracepoint:

@@ -77,7 +77,7 @@ func PrepareCollection(spec *ebpf.CollectionSpec, m Method) error {
 			return fmt.Errorf("program %s: %w", name, err)
 		}
 		switch sec.Kind {
-		case SectionUSDT, SectionUprobe:
+		case SectionUSDT, SectionURDT, SectionUprobe:
 			if err := PrepareProgram(p, m); err != nil {
 				return err
 			}

@@ -165,6 +165,7 @@ func (f *File) read(r io.ReaderAt, size int64) error {
 	}
 	img := &image{file: f, r: r, size: size, segments: segments}
 	img.readNotes(ef)
+	img.readMarker(ef)
 	img.readSymbols(ef)
 	img.readBuildID(ef)
 	img.readMetadata(ef)

@@ -18,6 +18,12 @@ type Probe struct {
 	// that nopfire writes beside the notes; nil if there is none or it
 	// contradicts the notes (then File.Problems says how).
 	Params []Param
+
+	// Shards is the number of locations of a probe of URDT in a marked
+	// object, where each name fires at one of them: see ShardOf. It is 0 for
+	// every other probe.
+	Shards     int
+	shardOrder []int // the locations by ascending address
 }
 
 // String returns PROVIDER:NAME.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/nopfire/nopfire/urdt/abi"
 )
 
 // A SectionKind tells what a program is attached to, by the name of its section.
@@ -14,6 +16,7 @@ const (
 	// SectionOther is any other section.
 	SectionOther SectionKind = iota
 	SectionUSDT
+	SectionURDT
 	SectionUprobe
 	SectionTracepoint
 	SectionRawTracepoint
@@ -36,10 +39,14 @@ type Section struct {
 	Sleepable bool
 
 	// Path is the file with the probe or function; without a '/' it is
-	// searched as a library or program.
+	// searched as a library or program. For SectionURDT it is what
+	// URDTOptions.Path is.
 	Path string
-	// Provider and Probe are patterns for the probe, see Pattern.
+	// Provider and Probe are patterns for the probe, see Pattern; for
+	// SectionURDT they are the name itself.
 	Provider, Probe string
+	// NArgs is the number of arguments of a SectionURDT.
+	NArgs int
 	// Function is the function of a uprobe, and Offset the place in it. For
 	// Multi it is a pattern, and stands for all functions that match. Return
 	// tells that it is the return that is probed.
@@ -67,6 +74,7 @@ func (e *SectionError) Error() string {
 // The right forms, for messages.
 const (
 	formUSDT          = "usdt/PATH:PROVIDER:NAME"
+	formURDT          = "urdt/PATH:NARGS:PROVIDER:NAME"
 	formUprobe        = "uprobe/PATH:FUNCTION[+OFFSET]"
 	formUretprobe     = "uretprobe/PATH:FUNCTION"
 	formUprobeMulti   = "uprobe.multi/PATH:PATTERN"
@@ -79,6 +87,7 @@ const (
 // section of another kind is no error: it has the kind SectionOther.
 //
 //	[?] usdt[.s]                      [ / PATH : PROVIDER : NAME ]
+//	[?] urdt[.s]                      [ / [PATH] : NARGS : PROVIDER : NAME ]
 //	[?] u[ret]probe[.s]               [ / PATH : FUNCTION [ + OFFSET ] ]
 //	[?] u[ret]probe.multi[.s]         [ / PATH : PATTERN ]
 //	[?] tracepoint | tp               [ / GROUP / NAME ]
@@ -100,6 +109,19 @@ func ParseSection(name string) (Section, error) {
 		p.want = strings.Replace(formUSDT, "usdt", word, 1)
 		if slash {
 			s.Path = p.until(":", "path")
+			s.Provider = p.until(":", "provider")
+			s.Probe = p.last("name", ":")
+		}
+	case "urdt":
+		s.Kind, s.Sleepable = SectionURDT, sleepable
+		p.want = strings.Replace(formURDT, "urdt", word, 1)
+		if slash {
+			if rest, ok := strings.CutPrefix(p.rest, ":"); ok {
+				p.at, p.rest = p.at+1, rest
+			} else {
+				s.Path = p.until(":", "path")
+			}
+			s.arity(p)
 			s.Provider = p.until(":", "provider")
 			s.Probe = p.last("name", ":")
 		}
@@ -148,13 +170,18 @@ func ParseSection(name string) (Section, error) {
 		}
 	default:
 		// What begins like ours and goes on otherwise would be dropped
-		// without a word: "usdt:/bin/x:a:b".
-		for _, w := range []string{"usdt", "uprobe", "uretprobe"} {
+		// without a word: "usdt:/bin/x:a:b". The RFC of URDT writes "urdt:",
+		// and "udrt/" where it means "urdt/".
+		if after, ok := strings.CutPrefix(base, "udrt"); ok {
+			p.want = formURDT
+			p.fail(strings.Index(name, base), fmt.Sprintf("%q", "udrt"+after))
+		}
+		for _, w := range []string{"usdt", "urdt", "uprobe", "uretprobe"} {
 			after, ok := strings.CutPrefix(base, w)
 			if !ok || after == ".session" {
 				continue
 			}
-			p.want = map[string]string{"usdt": formUSDT, "uprobe": formUprobe, "uretprobe": formUretprobe}[w]
+			p.want = map[string]string{"usdt": formUSDT, "urdt": formURDT, "uprobe": formUprobe, "uretprobe": formUretprobe}[w]
 			p.fail(strings.Index(name, w)+len(w), fmt.Sprintf("%q behind %q", after, w))
 		}
 	}
@@ -162,6 +189,17 @@ func ParseSection(name string) (Section, error) {
 		return Section{}, p.err
 	}
 	return s, nil
+}
+
+// arity reads NARGS.
+func (s *Section) arity(p *sectionParser) {
+	start := p.at
+	text := p.until(":", "number of arguments")
+	n, err := strconv.ParseUint(text, 10, 8)
+	if p.err == nil && (err != nil || n > abi.MaxArgs) {
+		p.fail(start, fmt.Sprintf("%q is no number of arguments within 0..%d", text, abi.MaxArgs))
+	}
+	s.NArgs = int(n)
 }
 
 // function reads FUNCTION[+OFFSET].

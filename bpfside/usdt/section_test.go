@@ -28,6 +28,25 @@ var sectionRows = []struct {
 	{"usdt:/bin/app:app:hit", Section{}, `at byte 4: ":" behind "usdt", want usdt/PATH:PROVIDER:NAME`},
 	{"?usdt.x/a:b:c", Section{}, `at byte 5: ".x" behind "usdt", want usdt/PATH:PROVIDER:NAME`},
 
+	{"urdt", Section{Kind: SectionURDT, Bare: true}, ""},
+	{"?urdt", Section{Kind: SectionURDT, Bare: true, Optional: true}, ""},
+	{"urdt//proc/self/exe:3:dyn:urdt3", Section{Kind: SectionURDT, Path: "/proc/self/exe", NArgs: 3, Provider: "dyn", Probe: "urdt3"}, ""},
+	{"urdt/liburdt.so.1:0:a:b", Section{Kind: SectionURDT, Path: "liburdt.so.1", Provider: "a", Probe: "b"}, ""},
+	{"urdt/*:11:a:b*", Section{Kind: SectionURDT, Path: "*", NArgs: 11, Provider: "a", Probe: "b*"}, ""},
+	{"urdt.s/:1:a:b", Section{Kind: SectionURDT, Sleepable: true, NArgs: 1, Provider: "a", Probe: "b"}, ""},
+	{"urdt/", Section{}, "at byte 5: no path, want urdt/PATH:NARGS:PROVIDER:NAME"},
+	{"urdt//bin/app:a:b", Section{}, `at byte 14: "a" is no number of arguments within 0..11, want urdt/PATH:NARGS:PROVIDER:NAME`},
+	{"urdt//bin/app:12:a:b", Section{}, `at byte 14: "12" is no number of arguments within 0..11, want urdt/PATH:NARGS:PROVIDER:NAME`},
+	{"urdt//bin/app:-1:a:b", Section{}, `at byte 14: "-1" is no number of arguments within 0..11, want urdt/PATH:NARGS:PROVIDER:NAME`},
+	{"urdt//bin/app::a:b", Section{}, "at byte 14: no number of arguments, want urdt/PATH:NARGS:PROVIDER:NAME"},
+	{"urdt//bin/app:2:a", Section{}, `at byte 17: no ":" behind the provider, want urdt/PATH:NARGS:PROVIDER:NAME`},
+	{"urdt.s//bin/app:2::b", Section{}, "at byte 18: no provider, want urdt.s/PATH:NARGS:PROVIDER:NAME"},
+	{"urdt//bin/app:2:a:", Section{}, "at byte 18: no name, want urdt/PATH:NARGS:PROVIDER:NAME"},
+	{"urdt//bin/app:2:a:b:c", Section{}, `at byte 19: ":" in the name, want urdt/PATH:NARGS:PROVIDER:NAME`},
+	{"urdt:/bin/app:2:a:b", Section{}, `at byte 4: ":" behind "urdt", want urdt/PATH:NARGS:PROVIDER:NAME`},
+	{"udrt//bin/app:2:a:b", Section{}, `at byte 0: "udrt", want urdt/PATH:NARGS:PROVIDER:NAME`},
+	{"?udrt:/bin/app:2:a:b", Section{}, `at byte 1: "udrt:", want urdt/PATH:NARGS:PROVIDER:NAME`},
+
 	{"uprobe", Section{Kind: SectionUprobe, Bare: true}, ""},
 	{"uprobe//bin/app:main", Section{Kind: SectionUprobe, Path: "/bin/app", Function: "main"}, ""},
 	{"uprobe.s//bin/app:main+0x10", Section{Kind: SectionUprobe, Sleepable: true, Path: "/bin/app", Function: "main", Offset: 16}, ""},
@@ -101,6 +120,15 @@ func FuzzParseSection(f *testing.F) {
 			if s.Path == "" || s.Provider == "" || s.Probe == "" {
 				t.Fatalf("%q: empty part in %+v", name, s)
 			}
+		case SectionURDT:
+			tail = ":" + s.Provider + ":" + s.Probe
+			if s.NArgs < 0 || s.NArgs > 11 || s.Provider == "" || s.Probe == "" {
+				t.Fatalf("%q: %+v", name, s)
+			}
+			if !strings.HasSuffix(name, tail) || !strings.Contains(name, "/"+s.Path+":") {
+				t.Fatalf("%q is %+v", name, s)
+			}
+			return
 		case SectionUprobe:
 			tail = s.Path + ":" + s.Function
 			if s.Path == "" || s.Function == "" || s.Return && s.Offset != 0 {
