@@ -39,12 +39,12 @@ extern int CONFIG_STRONG __kconfig;
 #endif
 
 __u64 out[8];
-long value;
+long first_argument;
 
 SEC("usdt")
 int BPF_USDT(on_probe, long first)
 {
-	value = first;
+	first_argument = first;
 	out[0] = LINUX_KERNEL_VERSION;
 	out[1] = LINUX_HAS_SYSCALL_WRAPPER;
 	out[2] = CONFIG_TRISTATE;
@@ -129,6 +129,47 @@ func TestLoadCollectionSpec(t *testing.T) {
 			t.Errorf("variable %s: %+v, want it in %s", name, v, section)
 		}
 	}
+}
+
+// Two objects that libbpf's linker has made one: the maps and functions that both
+// have are there once.
+func TestLoadLinkedObject(t *testing.T) {
+	bpftool := testutils.Oracle(t, "bpftool")
+	dir := t.TempDir()
+	var files []string
+	for _, program := range []string{"on_first", "on_second"} {
+		file := filepath.Join(dir, program+".o")
+		data := buildObject(t, "-Don_probe="+program, "-Dout=out_"+program, "-Dfirst_argument=first_"+program)
+		if err := os.WriteFile(file, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	linked := filepath.Join(dir, "linked.o")
+	if out, err := exec.Command(bpftool, append([]string{"gen", "object", linked}, files...)...).CombinedOutput(); err != nil {
+		t.Fatalf("bpftool gen object: %v\n%s", err, out)
+	}
+	spec, err := LoadCollectionSpec(linked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(spec.Programs) != 2 || len(spec.Maps) != 5 {
+		t.Errorf("%d programs and %d maps, want 2 and 5", len(spec.Programs), len(spec.Maps))
+	}
+	testutils.NeedBPF(t)
+	for _, p := range spec.Programs {
+		if err := PrepareProgram(p, Auto); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := fillKconfig(spec, fakeKernel); err != nil {
+		t.Fatal(err)
+	}
+	c, err := ebpf.NewCollection(spec)
+	if err != nil {
+		t.Fatalf("%+v", err)
+	}
+	c.Close()
 }
 
 func TestFillKconfig(t *testing.T) {
