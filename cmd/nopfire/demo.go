@@ -446,15 +446,18 @@ func (v demoView) byHand(c *demoChild) {
 		v.printf("\n  %s\n", v.color.dim("perf takes named files only: nopfire demo --keep --dir /tmp shows its commands"))
 		return
 	}
-	event := "sdt_" + demoProvider + ":order"
-	v.printf("\n  %s\n", v.color.dim("perf, as root (it mounts tracefs if need be); the last two lines tidy up:"))
+	// perf goes through all files that it has ever cached with such an event,
+	// and fails if one of them is gone, as those of former demos are. So it
+	// gets a cache of its own.
+	event, cache := "sdt_"+demoProvider+":order", strings.TrimSuffix(where, ".nopfire.so")+".debug"
+	v.printf("\n  %s\n", v.color.dim("# perf, as root (it mounts tracefs if need be); the last line tidies up"))
 	for _, cmd := range []string{
-		"perf buildid-cache --add " + where,
-		"perf probe " + event,
-		fmt.Sprintf("perf record -e %s -p %d -- sleep 5", event, c.pid),
-		"perf script",
-		"perf probe -d " + event,
-		"perf buildid-cache --remove " + where,
+		"B=" + cache,
+		"perf --buildid-dir $B buildid-cache --add " + where,
+		"perf --buildid-dir $B probe " + event,
+		fmt.Sprintf("perf --buildid-dir $B record -e %s -p %d -- sleep 5", event, c.pid),
+		"perf --buildid-dir $B script",
+		"perf probe -d " + event + "; rm -r $B",
 	} {
 		v.printf("  %s\n", cmd)
 	}
