@@ -46,8 +46,10 @@ func (e *NoProbeError) Error() string {
 		s += ": did you mean " + strings.Join(names, ", ") + "?"
 	case e.Probes == 0:
 		s += ", which has none at all"
+	case e.Probes == 1:
+		s += ", which has one other"
 	default:
-		s += fmt.Sprintf(" (%d others)", e.Probes)
+		s += fmt.Sprintf(", which has %d others", e.Probes)
 	}
 	return s
 }
