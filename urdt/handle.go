@@ -70,18 +70,13 @@ func (h *handle) fire(at []unsafe.Pointer) {
 	f.Release()
 }
 
-// fireName is the slow path of the functions that take strings: ops are the ways
-// of the arguments, at their addresses.
-func fireName(provider, name string, ops []argument.Op, at []unsafe.Pointer) {
-	o := current.Load()
-	word := o.site(len(ops), abi.Hash(provider, name))
-	if atomic.LoadUint64(word) == pristine {
-		return // another name of this arity is traced
-	}
+// fireName is the slow path of the functions that take strings: word is the
+// site of the name, ops are the ways of the arguments, at their addresses.
+func fireName(word *uint64, provider, name string, ops []argument.Op, at []unsafe.Pointer) {
 	var args [abi.MaxArgs]argument.Arg
 	for i, op := range ops {
 		if op == argument.Bytes {
-			op = 0
+			op = 0 // which Fill leaves out
 		}
 		args[i] = argument.Arg{Op: op, Place: place(i + 1)}
 	}
@@ -89,44 +84,38 @@ func fireName(provider, name string, ops []argument.Op, at []unsafe.Pointer) {
 	f.Fill(args[:len(ops)], at)
 	f.Registers.Words[hashPlace] = abi.Hashes(provider, name)
 	call.Site(uintptr(unsafe.Pointer(word)), &f.Registers)
-	runtime.KeepAlive(o)
 	f.Release()
 }
 
-// ifTraced calls f if somebody traces a name with n arguments. Like fast, it
-// has the form that the inliner likes.
-func ifTraced(n int, f func()) {
-	if arityTraced(n) {
-		f()
-	}
-}
-
-// arityTraced reports whether a site of the arity is patched. It looks at all
-// of them: the hash of the name, which would tell which one counts, takes longer.
+// tracedSite returns the site of a name, nil if nobody traces it.
 //
 //go:noinline
-func arityTraced(n int) bool {
-	o := current.Load()
-	if o == nil {
-		o = opened()
+func tracedSite(n int, provider, name string) *uint64 {
+	word := opened().site(n, abi.Hash(provider, name))
+	if atomic.LoadUint64(word) == pristine {
+		return nil
 	}
-	s := o.sites[n]
-	changed := (atomic.LoadUint64(&s[0][0]) ^ pristine) | (atomic.LoadUint64(&s[1][0]) ^ pristine) |
-		(atomic.LoadUint64(&s[2][0]) ^ pristine) | (atomic.LoadUint64(&s[3][0]) ^ pristine)
-	changed |= (atomic.LoadUint64(&s[4][0]) ^ pristine) | (atomic.LoadUint64(&s[5][0]) ^ pristine) |
-		(atomic.LoadUint64(&s[6][0]) ^ pristine) | (atomic.LoadUint64(&s[7][0]) ^ pristine)
-	changed |= (atomic.LoadUint64(&s[8][0]) ^ pristine) | (atomic.LoadUint64(&s[9][0]) ^ pristine) |
-		(atomic.LoadUint64(&s[10][0]) ^ pristine) | (atomic.LoadUint64(&s[11][0]) ^ pristine)
-	changed |= (atomic.LoadUint64(&s[12][0]) ^ pristine) | (atomic.LoadUint64(&s[13][0]) ^ pristine) |
-		(atomic.LoadUint64(&s[14][0]) ^ pristine) | (atomic.LoadUint64(&s[15][0]) ^ pristine)
-	return changed != 0
+	return word
+}
+
+// arity returns the sites of an arity.
+func arity(n int) *sites { return (*object)(atomic.LoadPointer(&current)).sites[n] }
+
+// patched returns something other than 0 if one of the four sites from number
+// i on is patched, or nothing is open yet. The functions that take names look
+// at all sixteen before anything else: the hash, which would tell which one
+// counts, takes longer. Four at a time is what the compiler inlines.
+func patched(s *sites, i int) uint64 {
+	return atomic.LoadUint64(&s[i][0])^pristine | atomic.LoadUint64(&s[i+1][0])^pristine |
+		atomic.LoadUint64(&s[i+2][0])^pristine | atomic.LoadUint64(&s[i+3][0])^pristine
 }
 
 // Enabled reports whether somebody traces the site of a name with nargs
 // arguments: the name itself, or one of those that share its site.
 func Enabled(provider, name string, nargs int) bool {
-	if nargs < 0 || nargs > abi.MaxArgs || !arityTraced(nargs) {
+	if nargs < 0 || nargs > abi.MaxArgs {
 		return false
 	}
-	return atomic.LoadUint64(current.Load().site(nargs, abi.Hash(provider, name))) != pristine
+	s := arity(nargs)
+	return patched(s, 0)|patched(s, 4)|patched(s, 8)|patched(s, 12) != 0 && tracedSite(nargs, provider, name) != nil
 }

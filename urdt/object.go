@@ -3,6 +3,7 @@ package urdt
 import (
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/nopfire/nopfire/elfgen"
 	"github.com/nopfire/nopfire/internal/image"
@@ -17,7 +18,8 @@ const siteWords = 4
 type sites [abi.Shards][siteWords]uint64
 
 // An object is the opened liburdt.so.1. It stays until the process ends: there
-// is nothing that could close it while handles and calls lead into it.
+// is nothing that could close it while handles and calls lead into it, and
+// current keeps it reachable.
 type object struct {
 	image  *image.Image // nil for the inert object
 	sites  [abi.MaxArgs + 1]*sites
@@ -29,27 +31,39 @@ func (o *object) site(nargs int, hash uint32) *uint64 {
 	return &o.sites[nargs][abi.Shard(hash, abi.Shards)][0]
 }
 
-// current is the object, nil before the first use.
-var current atomic.Pointer[object]
+// current is the *object in use. It is never nil, so that the functions that
+// take strings need not look: before the first use it is unopened, whose sites
+// are never pristine, so that they leave the fast path. (An atomic.Pointer
+// cannot be set without work at the start of the program.)
+var current = unsafe.Pointer(&unopened)
+
+var (
+	unopened = object{sites: [...]*sites{
+		&blank, &blank, &blank, &blank, &blank, &blank, &blank, &blank, &blank, &blank, &blank, &blank,
+	}}
+	blank sites
+)
 
 // opening is held by whoever opens the object.
 var opening sync.Mutex
 
 // opened returns the object, and opens it if this is the first use. There
 // always is one: where none can be had it is inert.
-//
-//go:noinline
 func opened() *object {
-	if o := current.Load(); o != nil {
+	if o := (*object)(atomic.LoadPointer(&current)); o != &unopened {
 		return o
 	}
+	return openNow()
+}
+
+func openNow() *object {
 	opening.Lock()
 	defer opening.Unlock()
-	if o := current.Load(); o != nil {
-		return o
+	o := (*object)(atomic.LoadPointer(&current))
+	if o == &unopened {
+		o = search()
+		atomic.StorePointer(&current, unsafe.Pointer(o))
 	}
-	o := search()
-	current.Store(o)
 	return o
 }
 
@@ -60,14 +74,14 @@ func opened() *object {
 func Use(path string) error {
 	opening.Lock()
 	defer opening.Unlock()
-	if current.Load() != nil {
+	if atomic.LoadPointer(&current) != unsafe.Pointer(&unopened) {
 		return useError(path, ErrInUse)
 	}
 	o, err := openAt(path)
 	if err != nil {
 		return useError(path, err)
 	}
-	current.Store(o)
+	atomic.StorePointer(&current, unsafe.Pointer(o))
 	return nil
 }
 

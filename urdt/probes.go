@@ -10,12 +10,16 @@ import (
 
 // Probe0 shows 0 arguments to whoever traces the name with 0 arguments.
 func Probe0(provider, name string) {
-	ifTraced(0, func() { probe0(provider, name) })
+	if s := arity(0); patched(s, 0)|patched(s, 4)|patched(s, 8)|patched(s, 12) != 0 {
+		probe0(provider, name)
+	}
 }
 
 //go:noinline
 func probe0(provider, name string) {
-	fireName(provider, name, nil, nil)
+	if site := tracedSite(0, provider, name); site != nil {
+		fireName(site, provider, name, nil, nil)
+	}
 }
 
 // Handle0 is the handle of a name with 0 arguments. The zero value is inert.
@@ -43,14 +47,18 @@ func fire0(h *handle) {
 
 // Probe1 shows 1 argument to whoever traces the name with 1 argument.
 func Probe1[A1 any](provider, name string, a1 A1) {
-	ifTraced(1, func() { probe1(provider, name, a1) })
+	if s := arity(1); patched(s, 0)|patched(s, 4)|patched(s, 8)|patched(s, 12) != 0 {
+		probe1(provider, name, a1)
+	}
 }
 
 //go:noinline
 func probe1[A1 any](provider, name string, a1 A1) {
-	ops := [...]argument.Op{argument.OpFor[A1]()}
-	at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1))}
-	fireName(provider, name, ops[:], at[:])
+	if site := tracedSite(1, provider, name); site != nil {
+		ops := [...]argument.Op{argument.OpFor[A1]()}
+		at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1))}
+		fireName(site, provider, name, ops[:], at[:])
+	}
 }
 
 // Handle1 is the handle of a name with 1 argument. The zero value is inert.
@@ -88,14 +96,18 @@ func fire1[A1 any](h *handle, a1 A1) {
 
 // Probe2 shows 2 arguments to whoever traces the name with 2 arguments.
 func Probe2[A1, A2 any](provider, name string, a1 A1, a2 A2) {
-	ifTraced(2, func() { probe2(provider, name, a1, a2) })
+	if s := arity(2); patched(s, 0)|patched(s, 4)|patched(s, 8)|patched(s, 12) != 0 {
+		probe2(provider, name, a1, a2)
+	}
 }
 
 //go:noinline
 func probe2[A1, A2 any](provider, name string, a1 A1, a2 A2) {
-	ops := [...]argument.Op{argument.OpFor[A1](), argument.OpFor[A2]()}
-	at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2))}
-	fireName(provider, name, ops[:], at[:])
+	if site := tracedSite(2, provider, name); site != nil {
+		ops := [...]argument.Op{argument.OpFor[A1](), argument.OpFor[A2]()}
+		at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2))}
+		fireName(site, provider, name, ops[:], at[:])
+	}
 }
 
 // Handle2 is the handle of a name with 2 arguments. The zero value is inert.
@@ -133,14 +145,18 @@ func fire2[A1, A2 any](h *handle, a1 A1, a2 A2) {
 
 // Probe3 shows 3 arguments to whoever traces the name with 3 arguments.
 func Probe3[A1, A2, A3 any](provider, name string, a1 A1, a2 A2, a3 A3) {
-	ifTraced(3, func() { probe3(provider, name, a1, a2, a3) })
+	if s := arity(3); patched(s, 0)|patched(s, 4)|patched(s, 8)|patched(s, 12) != 0 {
+		probe3(provider, name, a1, a2, a3)
+	}
 }
 
 //go:noinline
 func probe3[A1, A2, A3 any](provider, name string, a1 A1, a2 A2, a3 A3) {
-	ops := [...]argument.Op{argument.OpFor[A1](), argument.OpFor[A2](), argument.OpFor[A3]()}
-	at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3))}
-	fireName(provider, name, ops[:], at[:])
+	if site := tracedSite(3, provider, name); site != nil {
+		ops := [...]argument.Op{argument.OpFor[A1](), argument.OpFor[A2](), argument.OpFor[A3]()}
+		at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3))}
+		fireName(site, provider, name, ops[:], at[:])
+	}
 }
 
 // Handle3 is the handle of a name with 3 arguments. The zero value is inert.
@@ -178,14 +194,18 @@ func fire3[A1, A2, A3 any](h *handle, a1 A1, a2 A2, a3 A3) {
 
 // Probe4 shows 4 arguments to whoever traces the name with 4 arguments.
 func Probe4[A1, A2, A3, A4 any](provider, name string, a1 A1, a2 A2, a3 A3, a4 A4) {
-	ifTraced(4, func() { probe4(provider, name, a1, a2, a3, a4) })
+	if s := arity(4); patched(s, 0)|patched(s, 4)|patched(s, 8)|patched(s, 12) != 0 {
+		probe4(provider, name, a1, a2, a3, a4)
+	}
 }
 
 //go:noinline
 func probe4[A1, A2, A3, A4 any](provider, name string, a1 A1, a2 A2, a3 A3, a4 A4) {
-	ops := [...]argument.Op{argument.OpFor[A1](), argument.OpFor[A2](), argument.OpFor[A3](), argument.OpFor[A4]()}
-	at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4))}
-	fireName(provider, name, ops[:], at[:])
+	if site := tracedSite(4, provider, name); site != nil {
+		ops := [...]argument.Op{argument.OpFor[A1](), argument.OpFor[A2](), argument.OpFor[A3](), argument.OpFor[A4]()}
+		at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4))}
+		fireName(site, provider, name, ops[:], at[:])
+	}
 }
 
 // Handle4 is the handle of a name with 4 arguments. The zero value is inert.
@@ -223,14 +243,18 @@ func fire4[A1, A2, A3, A4 any](h *handle, a1 A1, a2 A2, a3 A3, a4 A4) {
 
 // Probe5 shows 5 arguments to whoever traces the name with 5 arguments.
 func Probe5[A1, A2, A3, A4, A5 any](provider, name string, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5) {
-	ifTraced(5, func() { probe5(provider, name, a1, a2, a3, a4, a5) })
+	if s := arity(5); patched(s, 0)|patched(s, 4)|patched(s, 8)|patched(s, 12) != 0 {
+		probe5(provider, name, a1, a2, a3, a4, a5)
+	}
 }
 
 //go:noinline
 func probe5[A1, A2, A3, A4, A5 any](provider, name string, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5) {
-	ops := [...]argument.Op{argument.OpFor[A1](), argument.OpFor[A2](), argument.OpFor[A3](), argument.OpFor[A4](), argument.OpFor[A5]()}
-	at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5))}
-	fireName(provider, name, ops[:], at[:])
+	if site := tracedSite(5, provider, name); site != nil {
+		ops := [...]argument.Op{argument.OpFor[A1](), argument.OpFor[A2](), argument.OpFor[A3](), argument.OpFor[A4](), argument.OpFor[A5]()}
+		at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5))}
+		fireName(site, provider, name, ops[:], at[:])
+	}
 }
 
 // Handle5 is the handle of a name with 5 arguments. The zero value is inert.
@@ -268,14 +292,18 @@ func fire5[A1, A2, A3, A4, A5 any](h *handle, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5)
 
 // Probe6 shows 6 arguments to whoever traces the name with 6 arguments.
 func Probe6[A1, A2, A3, A4, A5, A6 any](provider, name string, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6) {
-	ifTraced(6, func() { probe6(provider, name, a1, a2, a3, a4, a5, a6) })
+	if s := arity(6); patched(s, 0)|patched(s, 4)|patched(s, 8)|patched(s, 12) != 0 {
+		probe6(provider, name, a1, a2, a3, a4, a5, a6)
+	}
 }
 
 //go:noinline
 func probe6[A1, A2, A3, A4, A5, A6 any](provider, name string, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6) {
-	ops := [...]argument.Op{argument.OpFor[A1](), argument.OpFor[A2](), argument.OpFor[A3](), argument.OpFor[A4](), argument.OpFor[A5](), argument.OpFor[A6]()}
-	at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5)), argument.NoEscape(unsafe.Pointer(&a6))}
-	fireName(provider, name, ops[:], at[:])
+	if site := tracedSite(6, provider, name); site != nil {
+		ops := [...]argument.Op{argument.OpFor[A1](), argument.OpFor[A2](), argument.OpFor[A3](), argument.OpFor[A4](), argument.OpFor[A5](), argument.OpFor[A6]()}
+		at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5)), argument.NoEscape(unsafe.Pointer(&a6))}
+		fireName(site, provider, name, ops[:], at[:])
+	}
 }
 
 // Handle6 is the handle of a name with 6 arguments. The zero value is inert.
@@ -313,14 +341,18 @@ func fire6[A1, A2, A3, A4, A5, A6 any](h *handle, a1 A1, a2 A2, a3 A3, a4 A4, a5
 
 // Probe7 shows 7 arguments to whoever traces the name with 7 arguments.
 func Probe7[A1, A2, A3, A4, A5, A6, A7 any](provider, name string, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7) {
-	ifTraced(7, func() { probe7(provider, name, a1, a2, a3, a4, a5, a6, a7) })
+	if s := arity(7); patched(s, 0)|patched(s, 4)|patched(s, 8)|patched(s, 12) != 0 {
+		probe7(provider, name, a1, a2, a3, a4, a5, a6, a7)
+	}
 }
 
 //go:noinline
 func probe7[A1, A2, A3, A4, A5, A6, A7 any](provider, name string, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7) {
-	ops := [...]argument.Op{argument.OpFor[A1](), argument.OpFor[A2](), argument.OpFor[A3](), argument.OpFor[A4](), argument.OpFor[A5](), argument.OpFor[A6](), argument.OpFor[A7]()}
-	at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5)), argument.NoEscape(unsafe.Pointer(&a6)), argument.NoEscape(unsafe.Pointer(&a7))}
-	fireName(provider, name, ops[:], at[:])
+	if site := tracedSite(7, provider, name); site != nil {
+		ops := [...]argument.Op{argument.OpFor[A1](), argument.OpFor[A2](), argument.OpFor[A3](), argument.OpFor[A4](), argument.OpFor[A5](), argument.OpFor[A6](), argument.OpFor[A7]()}
+		at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5)), argument.NoEscape(unsafe.Pointer(&a6)), argument.NoEscape(unsafe.Pointer(&a7))}
+		fireName(site, provider, name, ops[:], at[:])
+	}
 }
 
 // Handle7 is the handle of a name with 7 arguments. The zero value is inert.
@@ -358,14 +390,18 @@ func fire7[A1, A2, A3, A4, A5, A6, A7 any](h *handle, a1 A1, a2 A2, a3 A3, a4 A4
 
 // Probe8 shows 8 arguments to whoever traces the name with 8 arguments.
 func Probe8[A1, A2, A3, A4, A5, A6, A7, A8 any](provider, name string, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7, a8 A8) {
-	ifTraced(8, func() { probe8(provider, name, a1, a2, a3, a4, a5, a6, a7, a8) })
+	if s := arity(8); patched(s, 0)|patched(s, 4)|patched(s, 8)|patched(s, 12) != 0 {
+		probe8(provider, name, a1, a2, a3, a4, a5, a6, a7, a8)
+	}
 }
 
 //go:noinline
 func probe8[A1, A2, A3, A4, A5, A6, A7, A8 any](provider, name string, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7, a8 A8) {
-	ops := [...]argument.Op{argument.OpFor[A1](), argument.OpFor[A2](), argument.OpFor[A3](), argument.OpFor[A4](), argument.OpFor[A5](), argument.OpFor[A6](), argument.OpFor[A7](), argument.OpFor[A8]()}
-	at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5)), argument.NoEscape(unsafe.Pointer(&a6)), argument.NoEscape(unsafe.Pointer(&a7)), argument.NoEscape(unsafe.Pointer(&a8))}
-	fireName(provider, name, ops[:], at[:])
+	if site := tracedSite(8, provider, name); site != nil {
+		ops := [...]argument.Op{argument.OpFor[A1](), argument.OpFor[A2](), argument.OpFor[A3](), argument.OpFor[A4](), argument.OpFor[A5](), argument.OpFor[A6](), argument.OpFor[A7](), argument.OpFor[A8]()}
+		at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5)), argument.NoEscape(unsafe.Pointer(&a6)), argument.NoEscape(unsafe.Pointer(&a7)), argument.NoEscape(unsafe.Pointer(&a8))}
+		fireName(site, provider, name, ops[:], at[:])
+	}
 }
 
 // Handle8 is the handle of a name with 8 arguments. The zero value is inert.
@@ -403,14 +439,18 @@ func fire8[A1, A2, A3, A4, A5, A6, A7, A8 any](h *handle, a1 A1, a2 A2, a3 A3, a
 
 // Probe9 shows 9 arguments to whoever traces the name with 9 arguments.
 func Probe9[A1, A2, A3, A4, A5, A6, A7, A8, A9 any](provider, name string, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7, a8 A8, a9 A9) {
-	ifTraced(9, func() { probe9(provider, name, a1, a2, a3, a4, a5, a6, a7, a8, a9) })
+	if s := arity(9); patched(s, 0)|patched(s, 4)|patched(s, 8)|patched(s, 12) != 0 {
+		probe9(provider, name, a1, a2, a3, a4, a5, a6, a7, a8, a9)
+	}
 }
 
 //go:noinline
 func probe9[A1, A2, A3, A4, A5, A6, A7, A8, A9 any](provider, name string, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7, a8 A8, a9 A9) {
-	ops := [...]argument.Op{argument.OpFor[A1](), argument.OpFor[A2](), argument.OpFor[A3](), argument.OpFor[A4](), argument.OpFor[A5](), argument.OpFor[A6](), argument.OpFor[A7](), argument.OpFor[A8](), argument.OpFor[A9]()}
-	at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5)), argument.NoEscape(unsafe.Pointer(&a6)), argument.NoEscape(unsafe.Pointer(&a7)), argument.NoEscape(unsafe.Pointer(&a8)), argument.NoEscape(unsafe.Pointer(&a9))}
-	fireName(provider, name, ops[:], at[:])
+	if site := tracedSite(9, provider, name); site != nil {
+		ops := [...]argument.Op{argument.OpFor[A1](), argument.OpFor[A2](), argument.OpFor[A3](), argument.OpFor[A4](), argument.OpFor[A5](), argument.OpFor[A6](), argument.OpFor[A7](), argument.OpFor[A8](), argument.OpFor[A9]()}
+		at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5)), argument.NoEscape(unsafe.Pointer(&a6)), argument.NoEscape(unsafe.Pointer(&a7)), argument.NoEscape(unsafe.Pointer(&a8)), argument.NoEscape(unsafe.Pointer(&a9))}
+		fireName(site, provider, name, ops[:], at[:])
+	}
 }
 
 // Handle9 is the handle of a name with 9 arguments. The zero value is inert.
@@ -448,14 +488,18 @@ func fire9[A1, A2, A3, A4, A5, A6, A7, A8, A9 any](h *handle, a1 A1, a2 A2, a3 A
 
 // Probe10 shows 10 arguments to whoever traces the name with 10 arguments.
 func Probe10[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10 any](provider, name string, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7, a8 A8, a9 A9, a10 A10) {
-	ifTraced(10, func() { probe10(provider, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10) })
+	if s := arity(10); patched(s, 0)|patched(s, 4)|patched(s, 8)|patched(s, 12) != 0 {
+		probe10(provider, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10)
+	}
 }
 
 //go:noinline
 func probe10[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10 any](provider, name string, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7, a8 A8, a9 A9, a10 A10) {
-	ops := [...]argument.Op{argument.OpFor[A1](), argument.OpFor[A2](), argument.OpFor[A3](), argument.OpFor[A4](), argument.OpFor[A5](), argument.OpFor[A6](), argument.OpFor[A7](), argument.OpFor[A8](), argument.OpFor[A9](), argument.OpFor[A10]()}
-	at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5)), argument.NoEscape(unsafe.Pointer(&a6)), argument.NoEscape(unsafe.Pointer(&a7)), argument.NoEscape(unsafe.Pointer(&a8)), argument.NoEscape(unsafe.Pointer(&a9)), argument.NoEscape(unsafe.Pointer(&a10))}
-	fireName(provider, name, ops[:], at[:])
+	if site := tracedSite(10, provider, name); site != nil {
+		ops := [...]argument.Op{argument.OpFor[A1](), argument.OpFor[A2](), argument.OpFor[A3](), argument.OpFor[A4](), argument.OpFor[A5](), argument.OpFor[A6](), argument.OpFor[A7](), argument.OpFor[A8](), argument.OpFor[A9](), argument.OpFor[A10]()}
+		at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5)), argument.NoEscape(unsafe.Pointer(&a6)), argument.NoEscape(unsafe.Pointer(&a7)), argument.NoEscape(unsafe.Pointer(&a8)), argument.NoEscape(unsafe.Pointer(&a9)), argument.NoEscape(unsafe.Pointer(&a10))}
+		fireName(site, provider, name, ops[:], at[:])
+	}
 }
 
 // Handle10 is the handle of a name with 10 arguments. The zero value is inert.
@@ -493,14 +537,18 @@ func fire10[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10 any](h *handle, a1 A1, a2 A2
 
 // Probe11 shows 11 arguments to whoever traces the name with 11 arguments.
 func Probe11[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11 any](provider, name string, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7, a8 A8, a9 A9, a10 A10, a11 A11) {
-	ifTraced(11, func() { probe11(provider, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11) })
+	if s := arity(11); patched(s, 0)|patched(s, 4)|patched(s, 8)|patched(s, 12) != 0 {
+		probe11(provider, name, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11)
+	}
 }
 
 //go:noinline
 func probe11[A1, A2, A3, A4, A5, A6, A7, A8, A9, A10, A11 any](provider, name string, a1 A1, a2 A2, a3 A3, a4 A4, a5 A5, a6 A6, a7 A7, a8 A8, a9 A9, a10 A10, a11 A11) {
-	ops := [...]argument.Op{argument.OpFor[A1](), argument.OpFor[A2](), argument.OpFor[A3](), argument.OpFor[A4](), argument.OpFor[A5](), argument.OpFor[A6](), argument.OpFor[A7](), argument.OpFor[A8](), argument.OpFor[A9](), argument.OpFor[A10](), argument.OpFor[A11]()}
-	at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5)), argument.NoEscape(unsafe.Pointer(&a6)), argument.NoEscape(unsafe.Pointer(&a7)), argument.NoEscape(unsafe.Pointer(&a8)), argument.NoEscape(unsafe.Pointer(&a9)), argument.NoEscape(unsafe.Pointer(&a10)), argument.NoEscape(unsafe.Pointer(&a11))}
-	fireName(provider, name, ops[:], at[:])
+	if site := tracedSite(11, provider, name); site != nil {
+		ops := [...]argument.Op{argument.OpFor[A1](), argument.OpFor[A2](), argument.OpFor[A3](), argument.OpFor[A4](), argument.OpFor[A5](), argument.OpFor[A6](), argument.OpFor[A7](), argument.OpFor[A8](), argument.OpFor[A9](), argument.OpFor[A10](), argument.OpFor[A11]()}
+		at := [...]unsafe.Pointer{argument.NoEscape(unsafe.Pointer(&a1)), argument.NoEscape(unsafe.Pointer(&a2)), argument.NoEscape(unsafe.Pointer(&a3)), argument.NoEscape(unsafe.Pointer(&a4)), argument.NoEscape(unsafe.Pointer(&a5)), argument.NoEscape(unsafe.Pointer(&a6)), argument.NoEscape(unsafe.Pointer(&a7)), argument.NoEscape(unsafe.Pointer(&a8)), argument.NoEscape(unsafe.Pointer(&a9)), argument.NoEscape(unsafe.Pointer(&a10)), argument.NoEscape(unsafe.Pointer(&a11))}
+		fireName(site, provider, name, ops[:], at[:])
+	}
 }
 
 // Handle11 is the handle of a name with 11 arguments. The zero value is inert.

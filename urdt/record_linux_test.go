@@ -22,14 +22,14 @@ type rig struct {
 // reset gives the test a package that was never used.
 func reset(t testing.TB) {
 	t.Helper()
-	old := current.Load()
+	old := getCurrent()
 	registry.Lock()
 	names, seen := registry.names, registry.seen
 	registry.names, registry.seen = nil, nil
 	registry.Unlock()
-	current.Store(nil)
+	setCurrent(&unopened)
 	t.Cleanup(func() {
-		current.Store(old)
+		setCurrent(old)
 		registry.Lock()
 		registry.names, registry.seen = names, seen
 		registry.Unlock()
@@ -52,7 +52,7 @@ func newRig(t testing.TB) *rig {
 	for n := range o.sites {
 		o.sites[n] = (*sites)(r.rec.At(offs[n*abi.Shards]))
 	}
-	current.Store(o)
+	setCurrent(o)
 	return r
 }
 

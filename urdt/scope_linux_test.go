@@ -269,11 +269,11 @@ func TestHostileFiles(t *testing.T) {
 				if err := Use(file); !errors.Is(err, ErrInUse) {
 					t.Errorf("Use after the first use: %v", err)
 				}
-				current.Store(nil)
+				setCurrent(&unopened)
 				if err := Use(file); err == nil || !strings.Contains(err.Error(), tt.why) {
 					t.Errorf("Use: %v", err)
 				}
-				if current.Load() != nil {
+				if getCurrent() != &unopened {
 					t.Error("Use of a bad file left an object")
 				}
 			})
@@ -374,7 +374,7 @@ func TestPlaces(t *testing.T) {
 	if p := places[2]; p.Name != "user" || p.Path != w.user || !errors.Is(p.Err, fs.ErrNotExist) {
 		t.Errorf("%+v", p)
 	}
-	if current.Load() != nil {
+	if getCurrent() != &unopened {
 		t.Error("an object was opened")
 	}
 	if _, err := os.Stat(filepath.Dir(w.user)); !errors.Is(err, fs.ErrNotExist) {

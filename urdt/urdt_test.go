@@ -4,8 +4,13 @@ import (
 	"errors"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"unsafe"
 )
+
+func getCurrent() *object  { return (*object)(atomic.LoadPointer(&current)) }
+func setCurrent(o *object) { atomic.StorePointer(&current, unsafe.Pointer(o)) }
 
 func TestNames(t *testing.T) {
 	for _, tt := range []struct {
@@ -66,9 +71,9 @@ func TestMust(t *testing.T) {
 // Where nothing can be fired everything is quiet, and nothing is an error.
 func TestInert(t *testing.T) {
 	if runtime.GOOS == "linux" && (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64") {
-		old := current.Load()
-		defer current.Store(old)
-		current.Store(inert(ErrNotSupported))
+		old := getCurrent()
+		defer setCurrent(old)
+		setCurrent(inert(ErrNotSupported))
 	}
 	h, err := New2[int, string]("p", "inert")
 	if err != nil || h.Enabled() {

@@ -87,18 +87,22 @@ import (
 {{range .}}
 // Probe{{.N}} shows {{.Arguments}} to whoever traces the name with {{.Arguments}}.
 func Probe{{.N}}{{.TypeParams}}(provider, name string{{if .N}}, {{.Params}}{{end}}) {
-	ifTraced({{.N}}, func() { probe{{.N}}(provider, name{{if .N}}, {{.Args}}{{end}}) })
+	if s := arity({{.N}}); patched(s, 0)|patched(s, 4)|patched(s, 8)|patched(s, 12) != 0 {
+		probe{{.N}}(provider, name{{if .N}}, {{.Args}}{{end}})
+	}
 }
 
 //go:noinline
 func probe{{.N}}{{.TypeParams}}(provider, name string{{if .N}}, {{.Params}}{{end}}) {
+	if site := tracedSite({{.N}}, provider, name); site != nil {
 	{{- if .N}}
-	ops := [...]argument.Op{ {{.Ops}} }
-	at := [...]unsafe.Pointer{ {{.Addresses}} }
-	fireName(provider, name, ops[:], at[:])
+		ops := [...]argument.Op{ {{.Ops}} }
+		at := [...]unsafe.Pointer{ {{.Addresses}} }
+		fireName(site, provider, name, ops[:], at[:])
 	{{- else}}
-	fireName(provider, name, nil, nil)
+		fireName(site, provider, name, nil, nil)
 	{{- end}}
+	}
 }
 
 // Handle{{.N}} is the handle of a name with {{.Arguments}}. The zero value is inert.
