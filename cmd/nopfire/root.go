@@ -26,6 +26,6 @@ Environment:
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newDemo(), newDemoChild(), newList(), newTrace(), newVersion())
+	root.AddCommand(newDemo(), newDemoChild(), newFire(), newList(), newTrace(), newURDT(), newVersion())
 	return root
 }
