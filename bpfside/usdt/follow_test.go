@@ -179,28 +179,33 @@ func TestFollowerTellsFaultsOnce(t *testing.T) {
 		#include <stdio.h>
 		__asm__(".pushsection .note.stapsdt,\"\",\"note\"\n.4byte 8, 100, 3\n.asciz \"stapsdt\"\n.popsection");
 		int main(void) { puts("ready"); fflush(stdout); return getchar(); }`)
-	f, s, next := followScript(t, time.Hour, "none:*")
+	f, s, next := followScript(t, time.Hour, "once:here")
 	next()
 	start := func() {
 		c := testutils.Start(t, bad)
 		c.ReadLine()
 		s.batches <- batch{lost: true}
 	}
+	of := func(c Change) (n int) {
+		for _, p := range c.Problems {
+			var fe *FileError
+			if errors.As(p, &fe) && fe.Path == bad {
+				n++
+			}
+		}
+		return n
+	}
 	start()
-	c := next()
-	var fe *FileError
-	if len(c.Problems) == 0 || !errors.As(c.Problems[0], &fe) || fe.Path != bad {
+	if c := next(); of(c) != 1 {
 		t.Fatalf("change %+v, want a fault of %s", c, bad)
 	}
+	tracee(t, "once")
 	start()
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	<-ctx.Done()
+	if c := next(); len(c.Added) != 1 || of(c) != 0 {
+		t.Errorf("change %+v, want a probe and no fault that was told", c)
+	}
 	if !f.barren[identityAt(t, bad)] {
 		t.Error("the file is not known")
-	}
-	if len(f.change.Problems) > 0 {
-		t.Errorf("told again: %v", f.change.Problems)
 	}
 }
 
