@@ -36,10 +36,12 @@ func (p *Probe) IsURDT() (nargs int, ok bool) {
 }
 
 // ShardOf returns a target with those locations of t at which a name with the given
-// hash may fire: the one of its shard if t is of a marked object, else all.
+// hash may fire: the one of its shard if t is of a marked object, else all. Its Shards
+// is 0.
 func (t *Target) ShardOf(hash uint32) *Target {
 	one := *t
-	if t.Shards > 0 {
+	one.Shards, one.shardOrder = 0, nil
+	if t.Shards > 0 && t.Shards == len(t.shardOrder) && t.Shards == len(t.Locations) {
 		i := t.shardOrder[abi.Shard(hash, t.Shards)]
 		one.Locations = t.Locations[i : i+1 : i+1]
 	}

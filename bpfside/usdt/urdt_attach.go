@@ -262,3 +262,6 @@ func knownURDTPaths() []string {
 	}
 	return paths
 }
+
+// PID returns the process that is followed, 0 for all.
+func (f *Follower) PID() int { return f.opts.PID }
