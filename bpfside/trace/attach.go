@@ -129,6 +129,12 @@ func (s *Session) program(l *layout) (*ebpf.Program, error) {
 	if prog := s.progs[key]; prog != nil {
 		return prog, nil
 	}
+	// A larger one would never get its room, and each hit be lost: see
+	// __bpf_ringbuf_reserve, kernel/bpf/ringbuf.c, which adds its header.
+	const ringHeader = 8
+	if l.size+ringHeader > s.opts.BufferSize {
+		return nil, fmt.Errorf("an event of %d bytes does not fit into the buffer of %d", l.size, s.opts.BufferSize)
+	}
 	prog, err := l.load(s.ring, s.lost, s.ns, s.opts.MaxString)
 	if err != nil {
 		return nil, err
