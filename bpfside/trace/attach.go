@@ -70,6 +70,9 @@ func (g *group) merged() (*usdt.Target, []uint64) {
 // targets that have it. It reports whether anything is attached, and what could
 // not be.
 func (s *Session) attach(targets []*usdt.Target) (attached bool, problems []error) {
+	if s.urdt != nil && len(targets) > 0 {
+		s.urdt.learn(targets[0].PID)
+	}
 	groups, problems := s.group(targets)
 	for _, g := range groups {
 		links, errs := g.attach()
@@ -102,6 +105,11 @@ func (s *Session) group(targets []*usdt.Target) (groups []*group, problems []err
 			continue // a second link would double its events
 		}
 		seen[target.Key()] = true
+		if s.urdt.takes(target) {
+			gs, errs := s.groupURDT(target)
+			groups, problems = append(groups, gs...), append(problems, errs...)
+			continue
+		}
 		for _, t := range target.Layouts() {
 			l, fields := plan(t, &s.opts)
 			prog, err := s.program(l)
@@ -126,6 +134,14 @@ func (s *Session) group(targets []*usdt.Target) (groups []*group, problems []err
 // what is attached later finds it again.
 func (s *Session) program(l *layout) (*ebpf.Program, error) {
 	key := l.key()
+	if l.names != nil {
+		class, ok := s.urdt.classes[key]
+		if !ok {
+			class = uint64(len(s.urdt.classes))
+			s.urdt.classes[key] = class
+		}
+		l.names.class, l.names.entries = class, s.urdt.entries
+	}
 	if prog := s.progs[key]; prog != nil {
 		return prog, nil
 	}
@@ -173,20 +189,27 @@ func (p *probe) key() string {
 // attach attaches a group as a whole, or else each member for itself, so that a
 // fault costs the probe that has it.
 func (g *group) attach() (links []link.Link, problems []error) {
+	// Locations that the kernel would refuse are left out beside others.
+	var leftOut []error
+	note := func(t *usdt.Target, _ *usdt.Location, reason error) {
+		leftOut = append(leftOut, fmt.Errorf("%s in %s: %w", t, t.Path, reason))
+	}
 	t, cookies := g.merged()
-	l, err := usdt.AttachUSDT(g.prog, t, &usdt.Options{Cookies: cookies})
+	l, err := usdt.AttachUSDT(g.prog, t, &usdt.Options{Cookies: cookies, LeftOut: note})
 	if err == nil {
-		return []link.Link{l}, nil
+		return []link.Link{l}, leftOut
 	}
 	if len(g.members) == 1 || errors.Is(err, os.ErrPermission) {
 		return nil, []error{err}
 	}
 	for _, m := range g.members {
-		l, err := usdt.AttachUSDT(g.prog, m.target, &usdt.Options{Cookie: m.cookie})
+		leftOut = nil
+		l, err := usdt.AttachUSDT(g.prog, m.target, &usdt.Options{Cookie: m.cookie, LeftOut: note})
 		if err != nil {
 			problems = append(problems, err)
 			continue
 		}
+		problems = append(problems, leftOut...)
 		links = append(links, l)
 	}
 	return links, problems
