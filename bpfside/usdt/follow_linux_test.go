@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +25,7 @@ type following struct {
 	next func() (usdt.Change, bool)
 	// mapped are the targets that were added and not removed, by key.
 	mapped map[usdt.Key]*usdt.Target
+	sign   string // the program of poke
 }
 
 // follow starts a Follower that lives as long as the test, and takes the first
@@ -46,7 +48,7 @@ func follow(t *testing.T, o *usdt.FollowOptions, patterns ...string) *following 
 	if err := f.Polling(); err != nil && os.Geteuid() == 0 {
 		t.Fatalf("polls as root: %v", err)
 	}
-	fo := &following{f, t, next, make(map[usdt.Key]*usdt.Target)}
+	fo := &following{Follower: f, t: t, next: next, mapped: make(map[usdt.Key]*usdt.Target)}
 	fo.step()
 	return fo
 }
@@ -77,10 +79,16 @@ func (f *following) step() (c usdt.Change, ok bool) {
 // must follow it, tells of after them.
 func (f *following) poke() {
 	f.t.Helper()
-	sign := testutils.Start(f.t, testutils.BuildC(f.t, `
-		#include <stdio.h>
-		#include <sys/sdt.h>
-		int main(void) { DTRACE_PROBE(sign, here); puts("ready"); fflush(stdout); return getchar(); }`))
+	if f.sign == "" {
+		f.sign = testutils.BuildC(f.t, `
+			#include <stdio.h>
+			#include <sys/sdt.h>
+			int main(void) { DTRACE_PROBE(sign, here); puts("ready"); fflush(stdout); return getchar(); }`)
+	}
+	// Another file each time: one that is mapped already is not told again.
+	copied := filepath.Join(f.t.TempDir(), "sign")
+	copyFile(f.t, f.sign, copied)
+	sign := testutils.Start(f.t, copied)
 	sign.ReadLine()
 	f.until("sign", func() bool { return f.of(sign.PID, "sign:here") != nil })
 	sign.CloseInput()
