@@ -166,17 +166,18 @@ func (obj *object) kconfigVars() (map[string]btf.VarSecinfo, error) {
 
 // readSymbols reads a symbol table. Weak symbols that are defined become global.
 func (obj *object) readSymbols(s *elf.Section, vars map[string]btf.VarSecinfo) error {
-	if s.Offset > uint64(len(obj.data)) || s.FileSize > uint64(len(obj.data))-s.Offset {
-		return fmt.Errorf("symbol table of %d bytes at %#x ends beyond the file", s.FileSize, s.Offset)
+	table, err := obj.content(s)
+	if err != nil {
+		return fmt.Errorf("symbol table: %w", err)
 	}
 	if uint64(s.Link) >= uint64(len(obj.elf.Sections)) {
 		return fmt.Errorf("symbol table: no string table %d", s.Link)
 	}
-	names, err := obj.elf.Sections[s.Link].Data()
+	names, err := obj.content(obj.elf.Sections[s.Link])
 	if err != nil {
-		return fmt.Errorf("symbol table: %w", err)
+		return fmt.Errorf("string table: %w", err)
 	}
-	for at := int(s.Offset); at+symSize <= int(s.Offset+s.FileSize); at += symSize {
+	for at := int(s.Offset); at+symSize <= int(s.Offset)+len(table); at += symSize {
 		sym := obj.data[at : at+symSize]
 		name := cString(names, obj.order.Uint32(sym))
 		bind, typ := elf.ST_BIND(sym[symInfo]), elf.ST_TYPE(sym[symInfo])
@@ -196,6 +197,17 @@ func (obj *object) readSymbols(s *elf.Section, vars map[string]btf.VarSecinfo) e
 		}
 	}
 	return nil
+}
+
+// content returns the bytes of a section, which must not be compressed.
+func (obj *object) content(s *elf.Section) ([]byte, error) {
+	if s.Flags&elf.SHF_COMPRESSED != 0 {
+		return nil, errCompressed
+	}
+	if s.Type == elf.SHT_NOBITS || s.Offset > uint64(len(obj.data)) || s.FileSize > uint64(len(obj.data))-s.Offset {
+		return nil, fmt.Errorf("%d bytes at %#x are not in the file", s.FileSize, s.Offset)
+	}
+	return obj.data[s.Offset : s.Offset+s.FileSize], nil
 }
 
 // cString returns the string at an offset of a string table.
@@ -224,10 +236,11 @@ func (obj *object) adapted() []byte {
 	if int(shnum) != len(obj.elf.Sections) || shstrndx >= shnum || shoff > tableEnd || tableEnd > uint64(len(obj.data)) {
 		return obj.data // more sections than e_shnum can count: cilium/ebpf says what it lacks
 	}
-	names, err := obj.elf.Sections[shstrndx].Data()
+	names, err := obj.content(obj.elf.Sections[shstrndx])
 	if err != nil {
 		return obj.data
 	}
+	names = bytes.Clone(names) // they grow
 	out := obj.data
 	headers := bytes.Clone(out[shoff:tableEnd])
 	section := func(name string, data []byte) {
