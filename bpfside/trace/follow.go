@@ -60,8 +60,11 @@ func NewFollowingSession(f *usdt.Follower, o *Options) (*Session, error) {
 	}
 	s.follow = newFollowing(f)
 	if _, err = usdt.DefaultMethod(); err == nil {
+		if s.urdt != nil {
+			s.problems = s.attachKnown(f.PID())
+		}
 		for c := range f.Changes(context.Background()) {
-			s.problems = s.apply(c)
+			s.problems = append(s.problems, s.apply(c)...)
 			break
 		}
 		for _, p := range s.problems {
@@ -122,7 +125,7 @@ func newFollowing(f *usdt.Follower) *following {
 func (s *Session) apply(c usdt.Change) []error {
 	for _, t := range c.Removed {
 		key := fileOf(t)
-		if links := s.links[key]; len(links) > 0 {
+		if links := s.links[key]; len(links) > 0 && !s.urdt.keeps(key) {
 			delete(s.links, key)
 			// Without a name a file can only be reached through a process.
 			s.follow.remove(key, links, !strings.HasPrefix(t.Open, "/proc/"))

@@ -39,6 +39,13 @@ type Options struct {
 	// An entry says nothing about arguments whose type is known from metadata,
 	// unless that type is a pointer or an integer as wide as one.
 	Strings []string
+	// URDT are tracepoints that are defined at run time. If there are any, the
+	// targets in provider "urdt" are not probes to trace but the places where
+	// these names fire; see URDTPattern. The types of the arguments are those
+	// that a process has registered when the session attaches, else int64. A
+	// following session also attaches to the objects that are known by name,
+	// before a process has mapped them.
+	URDT []URDTName
 }
 
 // withDefaults returns the options with every default filled in, or the reason

@@ -29,6 +29,17 @@ type layout struct {
 	machine stapsdt.Machine
 	loads   []load
 	size    int
+	names   *nameLookup // nil for a probe that has one name
+}
+
+// A nameLookup makes a program go on only if it finds the hash that it is called
+// with, which is an argument, in a map of names. The cookie of the event is what it
+// finds there.
+type nameLookup struct {
+	hash    stapsdt.Arg
+	second  bool // the upper half of the argument is a second hash
+	class   uint64
+	entries *ebpf.Map
 }
 
 // finish places slots and areas for strings and bytes of up to max bytes.
@@ -56,6 +67,9 @@ func (l *layout) key() string {
 			b.WriteString(strconv.Quote(ld.len.Text))
 		}
 	}
+	if l.names != nil {
+		fmt.Fprintf(&b, "n%q%t", l.names.hash.Text, l.names.second)
+	}
 	return b.String()
 }
 
@@ -73,6 +87,8 @@ const (
 
 	stackPID     = -8 // struct bpf_pidns_info: u32 pid, u32 tgid
 	stackScratch = -16
+	stackKey     = -32 // urdtKey
+	stackCookie  = -40 // of the event, if it was looked up
 )
 
 // loadWord returns the instructions that put the value of an argument into
@@ -86,9 +102,20 @@ func loadWord(m stapsdt.Machine, arg stapsdt.Arg) (asm.Instructions, error) {
 // Every path from a successful reserve leads to submit: the verifier insists.
 // An argument that cannot be read leaves a negative status in its slot.
 func (l *layout) assemble(ring, lost *ebpf.Map, ns pidNamespace, max int) (asm.Instructions, error) {
-	insns := asm.Instructions{
-		asm.Mov.Reg(regCtx, asm.R1),
-
+	insns := asm.Instructions{asm.Mov.Reg(regCtx, asm.R1)}
+	cookie := asm.Instructions{
+		asm.Mov.Reg(asm.R1, regCtx),
+		asm.FnGetAttachCookie.Call(),
+	}
+	if l.names != nil {
+		code, err := l.names.assemble(l.machine)
+		if err != nil {
+			return nil, err
+		}
+		insns = append(insns, code...)
+		cookie = asm.Instructions{asm.LoadMem(asm.R0, asm.RFP, stackCookie, asm.DWord)}
+	}
+	insns = append(insns,
 		asm.LoadMapPtr(asm.R1, ring.FD()),
 		asm.Mov.Imm(asm.R2, int32(l.size)),
 		asm.Mov.Imm(asm.R3, 0),
@@ -105,8 +132,9 @@ func (l *layout) assemble(ring, lost *ebpf.Map, ns pidNamespace, max int) (asm.I
 		asm.Mov.Reg(regRec, asm.R0).WithSymbol("reserved"),
 		asm.FnKtimeGetBootNs.Call(),
 		asm.StoreMem(regRec, offTime, asm.R0, asm.DWord),
-		asm.Mov.Reg(asm.R1, regCtx),
-		asm.FnGetAttachCookie.Call(),
+	)
+	insns = append(insns, cookie...)
+	insns = append(insns,
 		asm.StoreMem(regRec, offCookie, asm.R0, asm.DWord),
 		asm.FnGetSmpProcessorId.Call(),
 		asm.StoreMem(regRec, offCPU, asm.R0, asm.DWord),
@@ -114,7 +142,7 @@ func (l *layout) assemble(ring, lost *ebpf.Map, ns pidNamespace, max int) (asm.I
 		asm.Add.Imm(asm.R1, offComm),
 		asm.Mov.Imm(asm.R2, commLen),
 		asm.FnGetCurrentComm.Call(),
-	}
+	)
 	insns = append(insns, storePID(ns)...)
 	for i, ld := range l.loads {
 		code, err := ld.assemble(l.machine, "load"+strconv.Itoa(i), max)
@@ -129,6 +157,33 @@ func (l *layout) assemble(ring, lost *ebpf.Map, ns pidNamespace, max int) (asm.I
 		asm.FnRingbufSubmit.Call(),
 		asm.Mov.Imm(asm.R0, 0),
 		asm.Return(),
+	), nil
+}
+
+// assemble returns the code that ends the program unless the name is in the map,
+// and otherwise leaves the cookie on the stack.
+func (n *nameLookup) assemble(m stapsdt.Machine) (asm.Instructions, error) {
+	insns, err := loadWord(m, n.hash)
+	if err != nil {
+		return nil, err
+	}
+	insns = append(insns, asm.JSLT.Imm(asm.R0, 0, "other"))
+	if !n.second {
+		insns = append(insns, asm.Mov.Reg32(regValue, regValue)) // clears the upper half
+	}
+	return append(insns,
+		asm.StoreMem(asm.RFP, stackKey, regValue, asm.DWord),
+		asm.Mov.Imm(asm.R1, int32(n.class)),
+		asm.StoreMem(asm.RFP, stackKey+8, asm.R1, asm.DWord),
+		asm.LoadMapPtr(asm.R1, n.entries.FD()),
+		asm.Mov.Reg(asm.R2, asm.RFP),
+		asm.Add.Imm(asm.R2, stackKey),
+		asm.FnMapLookupElem.Call(),
+		asm.JNE.Imm(asm.R0, 0, "wanted"),
+		asm.Mov.Imm(asm.R0, 0).WithSymbol("other"),
+		asm.Return(),
+		asm.LoadMem(asm.R1, asm.R0, 0, asm.DWord).WithSymbol("wanted"),
+		asm.StoreMem(asm.RFP, stackCookie, asm.R1, asm.DWord),
 	), nil
 }
 

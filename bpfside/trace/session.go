@@ -37,6 +37,7 @@ type Session struct {
 	cookies map[string]uint64        // by probe
 	links   map[fileKey][]link.Link
 	follow  *following // nil unless the session follows
+	urdt    *urdtNames // nil unless Options.URDT has names
 
 	probesMu sync.RWMutex
 	probes   []probe // by cookie
@@ -103,6 +104,9 @@ func newSession(opts Options) (_ *Session, err error) {
 	}
 	if err == nil {
 		err = s.createMaps()
+	}
+	if err == nil {
+		s.urdt, err = newURDTNames(opts.URDT)
 	}
 	if err != nil {
 		s.Close()
@@ -268,6 +272,7 @@ func (s *Session) Close() error {
 		for _, p := range s.progs {
 			errs = append(errs, p.Close())
 		}
+		errs = append(errs, s.urdt.close())
 		s.mapsMu.Lock()
 		defer s.mapsMu.Unlock()
 		for _, m := range []*ebpf.Map{s.ring, s.lost} {

@@ -55,6 +55,7 @@ The JSON is described in docs/json.md.`,
 	}
 	cmd.Flags().IntVarP(&pid, "pid", "p", 0, "list what process `PID` has mapped")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a probe")
+	cmd.AddCommand(newListURDT())
 	return cmd
 }
 

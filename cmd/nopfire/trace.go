@@ -28,13 +28,19 @@ type traceFlags struct {
 func newTrace() *cobra.Command {
 	var f traceFlags
 	cmd := &cobra.Command{
-		Use:   "trace -p PID PROVIDER:PROBE...",
+		Use:   "trace [-p PID] {PROVIDER:PROBE | urdt:PROVIDER:NAME[/NARGS]}...",
 		Short: "Print the hits of probes with their arguments",
 		Long: `Print the hits of probes with their arguments, one line each.
 
 The probes are those of everything that the process has mapped, and of what it
 maps later. PROVIDER:PROBE selects them; * and ? are wildcards, an empty part
 is *.
+
+urdt:PROVIDER:NAME is a tracepoint that is defined at run time, fired with any
+number of arguments; with /2 behind it, with two. No wildcards: a name need not
+exist anywhere before it is fired. Without -p it is traced in all processes,
+also those that start later. Arguments have the types that a process has
+registered for the name when the trace begins, and are integers otherwise.
 
 Tracing ends after --count events, after --duration, on an interrupt, or with
 the process; what was gathered by then is printed. Events that were lost
@@ -49,15 +55,15 @@ The JSON is described in docs/json.md.
 Tracing needs the capabilities CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN).`,
 		Example: `  sudo nopfire trace -p 4711 'myapp:request'
   sudo nopfire trace -p 4711 'myapp:*' --count 10 --json
+  sudo nopfire trace urdt:backup:step urdt:backup:failed/2
   sudo nopfire trace -p $(pidof postgres | cut -d' ' -f1) postgresql:query__start --string arg1
+  sudo nopfire trace urdt:backup:step urdt:backup:failed/2
   sudo nopfire trace -p $(pidof java) hotspot:class__loaded --string arg1/arg2`,
 		RunE: func(cmd *cobra.Command, patterns []string) error {
 			switch {
 			case len(patterns) == 0:
 				return usagef("which probes are to be traced? Give PROVIDER:PROBE, such as 'myapp:*'; nopfire list shows what there is")
-			case !cmd.Flags().Changed("pid"):
-				return usagef("which process is to be traced? Give -p PID")
-			case f.pid <= 0:
+			case cmd.Flags().Changed("pid") && f.pid <= 0:
 				return usagef("-p %d: not a process id", f.pid)
 			case f.count < 0:
 				return usagef("--count %d is negative", f.count)
@@ -66,12 +72,14 @@ Tracing needs the capabilities CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN).`,
 			case f.opts.MaxString < 1 || f.opts.MaxString > trace.LimitMaxString:
 				return usagef("--max-string %d is not within 1..%d", f.opts.MaxString, trace.LimitMaxString)
 			}
-			for _, p := range patterns {
-				if _, err := usdt.ParsePattern(p); err != nil {
-					return usagef("%v", err)
-				}
+			probes, err := f.splitNames(patterns)
+			if err != nil {
+				return usagef("%v", err)
 			}
-			return runTrace(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), &f, patterns)
+			if f.pid == 0 && len(probes) > 0 {
+				return usagef("which process is to be traced? Give -p PID")
+			}
+			return runTrace(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), &f, probes)
 		},
 	}
 	cmd.Flags().IntVarP(&f.pid, "pid", "p", 0, "trace process `PID`")
@@ -83,12 +91,43 @@ Tracing needs the capabilities CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN).`,
 	return cmd
 }
 
-// runTrace traces until something ends it.
+// splitNames puts the names of URDT into the options and returns the patterns that
+// are left.
+func (f *traceFlags) splitNames(patterns []string) (probes []string, err error) {
+	for _, p := range patterns {
+		name, isURDT, err := trace.ParseURDTName(p)
+		if err != nil {
+			return nil, err
+		}
+		if isURDT {
+			f.opts.URDT = append(f.opts.URDT, name)
+			continue
+		}
+		if _, err := usdt.ParsePattern(p); err != nil {
+			return nil, err
+		}
+		probes = append(probes, p)
+	}
+	return probes, nil
+}
+
+// runTrace traces until something ends it: probes in the process, and the names in
+// the options.
 func runTrace(ctx context.Context, out, errw io.Writer, f *traceFlags, patterns []string) error {
-	found, err := usdt.ProcessTargets(f.pid, patterns...)
-	if err != nil {
-		note(errw, found.Problems...)
-		return err
+	found := new(usdt.Result)
+	if len(patterns) > 0 {
+		var err error
+		if found, err = usdt.ProcessTargets(f.pid, patterns...); err != nil {
+			note(errw, found.Problems...)
+			return err
+		}
+	}
+	names := probeNames(found.Targets)
+	if len(f.opts.URDT) > 0 {
+		patterns = append(patterns, trace.URDTPattern)
+	}
+	for _, n := range f.opts.URDT {
+		names = append(names, n.Provider+":"+n.Name)
 	}
 	// What the process maps later is traced too.
 	follower, err := usdt.NewFollower(&usdt.FollowOptions{PID: f.pid}, patterns...)
@@ -107,13 +146,13 @@ func runTrace(ctx context.Context, out, errw io.Writer, f *traceFlags, patterns 
 		defer cancel()
 	}
 	if isTerminal(errw) {
-		fmt.Fprintf(errw, "nopfire: tracing %s in process %d; Ctrl-C ends\n", probeCount(found.Targets), f.pid)
+		fmt.Fprintf(errw, "nopfire: tracing %s in %s; Ctrl-C ends\n", probeCount(names), processName(f.pid))
 	}
-	return printEvents(ctx, s, out, errw, f, found.Targets)
+	return printEvents(ctx, s, out, errw, f, names)
 }
 
 // printEvents prints the events of the session until it ends.
-func printEvents(ctx context.Context, s *trace.Session, out, errw io.Writer, f *traceFlags, targets []*usdt.Target) error {
+func printEvents(ctx context.Context, s *trace.Session, out, errw io.Writer, f *traceFlags, names []string) error {
 	w := newLineWriter(out)
 	var print func(*trace.Event) error
 	if f.json {
@@ -124,7 +163,7 @@ func printEvents(ctx context.Context, s *trace.Session, out, errw io.Writer, f *
 			return err
 		}
 	} else {
-		cols := newEventColumns(paletteFor(out), probeNames(targets))
+		cols := newEventColumns(paletteFor(out), names)
 		if _, err := io.WriteString(w, cols.header()); err != nil {
 			return err
 		}
@@ -172,12 +211,20 @@ func probeNames(targets []*usdt.Target) []string {
 }
 
 // probeCount returns the names of a few probes, or how many they are.
-func probeCount(targets []*usdt.Target) string {
-	names := probeNames(targets)
+func probeCount(names []string) string {
+	names = slices.Clone(names)
 	slices.Sort(names)
 	names = slices.Compact(names)
 	if len(names) > 3 {
 		return fmt.Sprintf("%d probes", len(names))
 	}
 	return printable(strings.Join(names, ", "))
+}
+
+// processName names what is traced.
+func processName(pid int) string {
+	if pid == 0 {
+		return "all processes"
+	}
+	return fmt.Sprintf("process %d", pid)
 }
