@@ -1,7 +1,6 @@
 package usdt
 
 import (
-	"debug/elf"
 	"errors"
 	"fmt"
 	"maps"
@@ -169,7 +168,7 @@ func functionNames(path, pattern string) ([]string, error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%w: no function of %s matches %q", elf.ErrNoSymbols, printable(path), pattern)
+		return nil, fmt.Errorf("no function of %s matches %q: %w", printable(path), pattern, link.ErrNoSymbol)
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil

@@ -203,14 +203,13 @@ func (m *Manager) addIP(ip uint64, id uint32) error {
 	if err := putUint(key, binary.NativeEndian, ip); err != nil {
 		return err
 	}
-	flags := ebpf.UpdateAny
 	if m.ipRefs[ip] > 0 {
 		var old uint32
 		if err := m.ips.Lookup(key, &old); err == nil && old != id {
 			return fmt.Errorf("address %#x is attached to with other arguments or another cookie, which a kernel without cookies cannot tell apart", ip)
 		}
 	}
-	if err := m.ips.Update(key, id, flags); err != nil {
+	if err := m.ips.Put(key, id); err != nil {
 		return fmt.Errorf("map %s: %w", ipMapName, err)
 	}
 	m.ipRefs[ip]++
