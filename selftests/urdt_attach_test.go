@@ -216,6 +216,18 @@ func TestURDTSelf(t *testing.T) {
 	}
 }
 
+// inlinedPeer builds testprogs/urdtobj/rfc.c with an emitter that clang inlines into
+// several sites.
+func inlinedPeer(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "inlined")
+	clang := testutils.Oracle(t, "clang-14", "clang")
+	if msg, err := exec.Command(clang, "-O2", "-w", "-DINLINED", "-o", path, "testprogs/urdtobj/rfc.c").CombinedOutput(); err != nil {
+		t.Fatalf("clang: %v\n%s", err, msg)
+	}
+	return path
+}
+
 // Objects of strangers, as the RFC makes them: one site an arity, and an emitter that
 // is inlined into several. All locations are attached to; each event is seen once.
 func TestURDTRFCPeers(t *testing.T) {
@@ -224,15 +236,10 @@ func TestURDTRFCPeers(t *testing.T) {
 		t.Fatal(err)
 	}
 	gcc := testutils.BuildC(t, string(src))
-	inlined := filepath.Join(t.TempDir(), "inlined")
-	clang := testutils.Oracle(t, "clang-14", "clang")
-	if msg, err := exec.Command(clang, "-O2", "-w", "-DINLINED", "-o", inlined, "testprogs/urdtobj/rfc.c").CombinedOutput(); err != nil {
-		t.Fatalf("clang: %v\n%s", err, msg)
-	}
 	for _, peer := range []struct {
 		name, path string
 		sites      int // of probe3
-	}{{"one site", gcc, 1}, {"inlined", inlined, 3}} {
+	}{{"one site", gcc, 1}, {"inlined", inlinedPeer(t), 3}} {
 		res, err := usdt.FileTargets(peer.path, "urdt:probe3")
 		if err != nil {
 			t.Fatal(err)

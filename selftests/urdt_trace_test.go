@@ -1,0 +1,173 @@
+//go:build linux && (amd64 || arm64)
+
+package selftests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nopfire/nopfire/bpfside/trace"
+	"github.com/nopfire/nopfire/bpfside/usdt"
+	"github.com/nopfire/nopfire/internal/testutils"
+	"github.com/nopfire/nopfire/urdt/abi"
+)
+
+// traceNames starts a session for names in the process, in all if pid is 0.
+func traceNames(t *testing.T, pid int, names ...string) *trace.Session {
+	t.Helper()
+	testutils.NeedBPF(t)
+	var opts trace.Options
+	for _, text := range names {
+		n, ok, err := trace.ParseURDTName(text)
+		if err != nil || !ok {
+			t.Fatalf("%s: %v", text, err)
+		}
+		opts.URDT = append(opts.URDT, n)
+	}
+	f, err := usdt.NewFollower(&usdt.FollowOptions{PID: pid}, trace.URDTPattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := trace.NewFollowingSession(f, &opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// nextEvents returns n events, each as "PID provider:name args".
+func nextEvents(t *testing.T, s *trace.Session, n int) []string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	var got []string
+	for ev, err := range s.Events(ctx) {
+		var problem *trace.ProblemError
+		if errors.As(err, &problem) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = append(got, fmt.Sprintf("%d %s", ev.PID, ev)); len(got) == n {
+			return got
+		}
+	}
+	t.Fatalf("%d events, want %d: %q", len(got), n, got)
+	return nil
+}
+
+// One session, begun before two of three processes start, sees what Go, C and Python
+// fire, and neither another name nor another number of arguments. bpftrace at the
+// object's probe sees the same events, and the other name's as well.
+func TestURDTTraceThreeLanguages(t *testing.T) {
+	bpftrace := testutils.Oracle(t, "bpftrace")
+	object := sharedObject(t)
+	t.Setenv(abi.PathVariable, object) // where the tracer looks, too
+	first := startFirer(t, object)
+	s := traceNames(t, 0, "urdt:dyn:one/2", "urdt:dyn:urdt11")
+	spy := testutils.Start(t, bpftrace, "-e", fmt.Sprintf(
+		`BEGIN { printf("ready\n"); } usdt:%s:urdt:probe2 { printf("%%d %%d %%d %%llx\n", pid, (int64)arg0, (int64)arg1, arg2); }`, object))
+	for line := ""; line != "ready"; {
+		line = spy.ReadLine()
+	}
+	time.Sleep(500 * time.Millisecond) // bpftrace attaches behind BEGIN
+	peers := []*testutils.Child{first, startCPeer(t, object), startPyPeer(t, object)}
+	var want, wantSpy []string
+	for i, p := range peers {
+		urdtTell(p, fmt.Sprintf("two one %d %d", i, -i))
+		urdtTell(p, "two another 1 1")
+		urdtTell(p, "set")
+		want = append(want, fmt.Sprintf("%d dyn:one arg1=%d arg2=%d", p.PID, i, -i),
+			fmt.Sprintf("%d dyn:urdt11 arg1=1 arg2=2 arg3=3 arg4=4 arg5=5 arg6=6 arg7=7 arg8=8 arg9=9 arg10=10 arg11=11", p.PID))
+		wantSpy = append(wantSpy,
+			fmt.Sprintf("%d %d %d %x", p.PID, i, -i, abi.Hashes("dyn", "one")),
+			fmt.Sprintf("%d 1 1 %x", p.PID, abi.Hashes("dyn", "another")))
+	}
+	if diff := cmp.Diff(want, nextEvents(t, s, len(want))); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if err := spy.Cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	var gotSpy []string
+	for range wantSpy {
+		gotSpy = append(gotSpy, spy.ReadLine())
+	}
+	if diff := cmp.Diff(wantSpy, gotSpy); diff != "" {
+		t.Errorf("bpftrace (-want +got):\n%s", diff)
+	}
+	if err := spy.Interrupt(); err != nil {
+		t.Log("bpftrace:", err)
+	}
+}
+
+// The object of a process that nobody knew of is found when it is mapped.
+func TestURDTTraceLaterProcess(t *testing.T) {
+	s := traceNames(t, 0, "urdt:dyn:later")
+	own := startFirer(t, "")
+	for range 100 { // until the session has found it
+		urdtTell(own, "two later 7 8")
+	}
+	time.Sleep(200 * time.Millisecond)
+	urdtTell(own, "two later 9 10")
+	want := fmt.Sprintf("%d dyn:later arg1=9 arg2=10", own.PID)
+	deadline := time.Now().Add(20 * time.Second)
+	for nextEvents(t, s, 1)[0] != want {
+		if time.Now().After(deadline) {
+			t.Fatalf("no event %q", want)
+		}
+	}
+}
+
+// Arguments have the types that the process has registered.
+func TestURDTTraceTyped(t *testing.T) {
+	own := startFirer(t, "")
+	names, problems := usdt.RegisteredNames(own.PID)
+	if len(problems) > 0 || len(names) != 1 || names[0].Provider != "dyn" || names[0].Name != "typed" {
+		t.Fatalf("registered %+v, %v", names, problems)
+	}
+	s := traceNames(t, own.PID, "urdt:dyn:typed")
+	urdtTell(own, "typed -5 hello")
+	want := []string{fmt.Sprintf(`%d dyn:typed arg1=-5 arg2="hello"`, own.PID)}
+	if diff := cmp.Diff(want, nextEvents(t, s, 1)); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// Foreign objects: a hash of 4 bytes, constants in the notes, several locations.
+func TestURDTTraceForeign(t *testing.T) {
+	src, err := os.ReadFile("testprogs/urdtobj/rfc.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, path := range map[string]string{"one site": testutils.BuildC(t, string(src)), "inlined": inlinedPeer(t)} {
+		t.Run(name, func(t *testing.T) {
+			child := testutils.Start(t, path)
+			v := child.ReadLine()
+			s := traceNames(t, child.PID, "urdt:dyn:urdt3", "urdt:dyn:basic/0", "urdt:dyn:basic/1", "urdt:dyn:shared/4")
+			urdtTell(child, "77")
+			want := []string{
+				"dyn:basic",
+				"dyn:urdt3 arg1=1 arg2=42 arg3=" + v,
+				"dyn:urdt3 arg1=1 arg2=42 arg3=" + v,
+				"dyn:shared arg1=-4 arg2=4611686018427387904 arg3=77 arg4=4",
+			}
+			got := nextEvents(t, s, len(want))
+			for i := range got {
+				_, got[i], _ = strings.Cut(got[i], " ")
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
