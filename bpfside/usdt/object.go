@@ -25,8 +25,13 @@ import (
 //     functions, as libbpf has it, which lets the verifier look at them from
 //     where they are called, with whatever is passed to them.
 
-// maxObject bounds the size of an object that is read.
-const maxObject = 64 << 20
+// maxObject bounds the size of an object that is read, and maxSection that of each
+// section in memory: .bss and compressed ones are larger there than in the file,
+// and cilium/ebpf allocates up to 4 GiB for what a header of 64 bytes asks.
+const (
+	maxObject  = 64 << 20
+	maxSection = 256 << 20
+)
 
 // Sections for the variables that are marked __kconfig; those of the second are
 // also marked __weak, and zero if the kernel does not define them. The names make
@@ -129,6 +134,9 @@ func readObject(data []byte) (obj *object, err error) {
 		return nil, err
 	}
 	for _, s := range ef.Sections {
+		if s.Size > maxSection {
+			return nil, fmt.Errorf("section %s of %d bytes, more than the limit of %d", printable(s.Name), s.Size, maxSection)
+		}
 		if s.Type == elf.SHT_SYMTAB {
 			if err := obj.readSymbols(s, vars); err != nil {
 				return nil, err
