@@ -35,6 +35,7 @@ func TestMain(m *testing.M) {
 //	                 all the time; its id is in $PID
 //	asuser N CMD…    as status, as user 65534; the output is in files out and err
 //	status N CMD…    run a command, and check that its exit status is N
+//	traced N FILE    wait until N links of BPF trace a file
 //
 // and the conditions bpf (this process may trace) and root.
 func TestScript(t *testing.T) {
@@ -51,6 +52,7 @@ func TestScript(t *testing.T) {
 			"shop":   cmdShop,
 			"asuser": cmdAsUser,
 			"status": cmdStatus,
+			"traced": cmdTraced,
 		},
 		Condition: condition,
 	})
