@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -78,10 +79,7 @@ type Follower struct {
 	faults map[string]bool // that were told
 	denied map[int]bool    // processes that cannot be looked at, which was told
 
-	// Mappings of processes that have ended, in this batch of events and the
-	// one before: see mapped.
-	missed, missedBefore map[int][]missedMapping
-
+	kin    kinship      // whose children to look at
 	ending map[int]bool // processes whose first thread has ended
 	change Change       // in the making
 	first  bool         // the first Change was not told yet
@@ -134,7 +132,7 @@ func newFollower(o *FollowOptions, open func(bufferSize int) (eventSource, error
 		search: s, books: newHoldings(), first: true,
 		barren: make(map[FileID]bool), faults: make(map[string]bool),
 		denied: make(map[int]bool), ending: make(map[int]bool),
-		missed: make(map[int][]missedMapping), missedBefore: make(map[int][]missedMapping),
+		kin: newKinship(),
 	}
 	if o != nil {
 		f.opts = *o
@@ -255,7 +253,9 @@ func (f *Follower) step() bool {
 	for i := range f.events {
 		f.handle(&f.events[i])
 	}
-	f.endBatch()
+	for _, pid := range f.kin.endBatch() {
+		f.look(pid)
+	}
 	if lost {
 		if err := f.scan(); err != nil {
 			f.problem(err)
@@ -268,14 +268,6 @@ func (f *Follower) step() bool {
 	return true
 }
 
-// endBatch forgets what only the events of this batch and the one before can refer
-// to: see holdings.forks.
-func (f *Follower) endBatch() {
-	f.books.endBatch()
-	f.missedBefore, f.missed = f.missed, f.missedBefore
-	clear(f.missed)
-}
-
 // handle takes note of an event.
 func (f *Follower) handle(ev *procwatch.Event) {
 	if f.opts.PID != 0 && ev.PID != f.opts.PID {
@@ -285,17 +277,19 @@ func (f *Follower) handle(ev *procwatch.Event) {
 	holds = holds || ev.PID == f.opts.PID
 	switch ev.Kind {
 	case procwatch.Map:
-		f.mapped(ev.PID, ev.Mapping, ev.Time)
-	case procwatch.Fork:
-		fk := fork{ev.Parent, ev.PID, ev.Time}
-		f.books.forked(fk)
-		for _, missed := range []map[int][]missedMapping{f.missedBefore, f.missed} {
-			for _, ms := range missed[ev.Parent] {
-				if ms.time < ev.Time {
-					f.mapped(ev.PID, ms.m, ev.Time)
-				}
-			}
+		o, h, gone := f.see(ev.PID, ev.Mapping)
+		if o != nil {
+			f.books.hold(ev.PID, o, h)
 		}
+		if gone {
+			// Too late. Children may have the mapping still.
+			f.kin.suspect(ev.PID)
+			f.glimpse(ev.Mapping)
+		}
+	case procwatch.Fork:
+		// A child has the mappings of its parent, and no event tells of them.
+		_, holds := f.books.procs[ev.Parent]
+		f.kin.forked(ev.Parent, ev.PID, holds)
 	case procwatch.Exec:
 		if holds {
 			f.look(ev.PID)
@@ -308,31 +302,6 @@ func (f *Follower) handle(ev *procwatch.Event) {
 		}
 		if holds && f.ending[ev.PID] {
 			f.look(ev.PID)
-		}
-	}
-}
-
-// A missedMapping is a mapping that was gone before it could be looked at.
-type missedMapping struct {
-	m    procmaps.Mapping
-	time uint64
-}
-
-// mapped takes note of a mapping that a process has made. If it is too late for
-// that, children that the process has forked since may have the mapping still.
-func (f *Follower) mapped(pid int, m procmaps.Mapping, time uint64) {
-	o, h, gone := f.see(pid, m)
-	if o != nil {
-		h.since = time
-		f.books.hold(pid, o, h)
-	}
-	if !gone {
-		return
-	}
-	f.missed[pid] = append(f.missed[pid], missedMapping{m, time})
-	for _, fk := range f.books.forks {
-		if fk.parent == pid && fk.time > time {
-			f.mapped(fk.child, m, fk.time)
 		}
 	}
 }
@@ -351,14 +320,35 @@ func (f *Follower) see(pid int, m procmaps.Mapping) (o *heldFile, h holding, gon
 		return nil, h, false
 	}
 	defer r.Close()
+	return f.file(r, open, m), holding{open, inodeOf(m)}, false
+}
+
+// glimpse takes note of a file that was mapped and is not any more, if it can be
+// opened by its name: a program that runs for a moment only may run again.
+func (f *Follower) glimpse(m procmaps.Mapping) {
+	if m.Deleted || !filepath.IsAbs(m.Path) {
+		return
+	}
+	r, err := openRegular(m.Path)
+	if err != nil {
+		return
+	}
+	defer r.Close()
+	if id, err := identify(r); err == nil && id.Inode == m.Inode {
+		f.file(r, m.Path, m)
+	}
+}
+
+// file returns which of the known files an opened one is, or makes it known; nil if
+// it has no wanted probe.
+func (f *Follower) file(r *os.File, open string, m procmaps.Mapping) *heldFile {
 	id, err := identify(r)
 	if err != nil {
 		f.problem(fmt.Errorf("open %s: %w", printable(m.Path), err))
-		return nil, h, false
+		return nil
 	}
-	h = holding{open: open, inode: inodeOf(m)}
 	if o := f.books.files[id]; o != nil || f.barren[id] {
-		return o, h, false
+		return o
 	}
 	file, err := readMapped(r, m.Path)
 	if err != nil {
@@ -374,9 +364,9 @@ func (f *Follower) see(pid int, m procmaps.Mapping) (o *heldFile, h holding, gon
 			clear(f.barren)
 		}
 		f.barren[id] = true
-		return nil, h, false
+		return nil
 	}
-	return f.books.add(id, targets, m), h, false
+	return f.books.add(id, targets, m)
 }
 
 // look looks at all mappings of a process. It returns the reason why it may not.
@@ -402,13 +392,17 @@ func (f *Follower) look(pid int) error {
 		f.ended(pid)
 		return nil
 	}
-	f.books.set(pid, now)
+	if f.books.set(pid, now) {
+		f.kin.suspect(pid)
+	}
 	return nil
 }
 
 // ended takes note of the end of a process.
 func (f *Follower) ended(pid int) {
-	f.books.set(pid, nil)
+	if f.books.set(pid, nil) {
+		f.kin.suspect(pid)
+	}
 	delete(f.ending, pid)
 	f.over = f.over || pid == f.opts.PID
 }

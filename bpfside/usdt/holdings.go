@@ -1,7 +1,6 @@
 package usdt
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -25,25 +24,12 @@ type heldFile struct {
 type holding struct {
 	open  string // path to open it by
 	inode inode  // as the mappings of the process number it
-	since uint64 // when it was mapped, by the clock of the events; 0: unknown
-}
-
-// A fork is a process that began with the mappings of another.
-type fork struct {
-	parent, child int
-	time          uint64
 }
 
 type holdings struct {
 	files   map[FileID]*heldFile
 	procs   map[int]map[*heldFile]holding
 	touched map[*heldFile]bool
-
-	// Events of different CPUs may come in the wrong order by one batch, so
-	// a process can be seen to fork before it is seen to map. Its children
-	// are remembered for that long.
-	forks    []fork
-	oldForks int // of these, how many are of the batch before
 }
 
 func newHoldings() *holdings {
@@ -62,38 +48,14 @@ func (b *holdings) add(id FileID, targets []*Target, m procmaps.Mapping) *heldFi
 	return o
 }
 
-// hold takes note that a process maps an object, and so do the children that it
-// has had since.
+// hold takes note that a process maps a file.
 func (b *holdings) hold(pid int, o *heldFile, h holding) {
-	had, known := b.procs[pid][o]
-	if known {
-		h.since = had.since
-	}
 	if b.procs[pid] == nil {
 		b.procs[pid] = make(map[*heldFile]holding)
 	}
 	b.procs[pid][o] = h
 	o.users.add(pid, h.open)
 	b.touched[o] = true
-	if known {
-		return
-	}
-	for _, f := range b.forks {
-		if f.parent == pid && f.time >= h.since {
-			b.hold(f.child, o, h.inherited(f))
-		}
-	}
-}
-
-// inherited returns the holding of a forked process, which has the mapping at the
-// same addresses.
-func (h holding) inherited(f fork) holding {
-	prefix := procPath(f.parent)
-	if rest, ok := strings.CutPrefix(h.open, prefix); ok {
-		h.open = procPath(f.child) + rest
-	}
-	h.since = f.time
-	return h
 }
 
 // drop takes note that a process does not map an object any more.
@@ -106,32 +68,19 @@ func (b *holdings) drop(pid int, o *heldFile) {
 	b.touched[o] = true
 }
 
-// set takes note of all that a process maps: nothing, if it has ended.
-func (b *holdings) set(pid int, now map[*heldFile]holding) {
+// set takes note of all that a process maps: nothing, if it has ended. It reports
+// whether the process held something that it does not any more.
+func (b *holdings) set(pid int, now map[*heldFile]holding) (dropped bool) {
 	for o := range b.procs[pid] {
 		if _, ok := now[o]; !ok {
 			b.drop(pid, o)
+			dropped = true
 		}
 	}
 	for o, h := range now {
 		b.hold(pid, o, h)
 	}
-}
-
-// forked takes note of a new process.
-func (b *holdings) forked(f fork) {
-	b.forks = append(b.forks, f)
-	for o, h := range maps.Clone(b.procs[f.parent]) {
-		if h.since <= f.time {
-			b.hold(f.child, o, h.inherited(f))
-		}
-	}
-}
-
-// endBatch forgets forks that no event can refer to any more.
-func (b *holdings) endBatch() {
-	b.forks = slices.Delete(b.forks, 0, b.oldForks)
-	b.oldForks = len(b.forks)
+	return dropped
 }
 
 // balance returns the targets of the files that are mapped now and were not when it

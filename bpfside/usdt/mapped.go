@@ -105,23 +105,61 @@ var errUnmapped = errors.New("is not mapped any more")
 
 // openMapped opens the file behind a mapping, and returns the path under which it
 // did. It is nil for a device, which has no notes. The error of a mapping that has
-// gone since it was read wraps errUnmapped.
+// gone since it was read wraps errUnmapped, also if another has taken its place.
 func openMapped(pid int, m procmaps.Mapping) (*os.File, string, error) {
 	const tries = 3 // as the mapping may be split or grow meanwhile
 	for try := 1; ; try++ {
-		f, open, err := openMapping(pid, m)
-		if err == nil {
-			return f, open, nil
+		open := m.MapFile(pid)
+		f, err := openRegular(open)
+		if errors.Is(err, ErrNotELF) {
+			return nil, open, nil
 		}
-		now, ok := findMapping(pid, inodeOf(m))
+		if err == nil {
+			if id, err := identify(f); err == nil && id.Inode == m.Inode {
+				return f, open, nil
+			}
+		}
+		now, ok := findMapping(pid, m)
+		here := ok && now.Start == m.Start && now.End == m.End
+		switch {
+		case err == nil && here:
+			// The file system has one number for stat and one for mappings.
+			return f, open, nil
+		case err == nil:
+			f.Close()
+		}
 		switch {
 		case !ok:
 			return nil, "", fmt.Errorf("process %d: %s: %w", pid, printable(m.Path), errUnmapped)
-		case try == tries || now.Start == m.Start && now.End == m.End:
-			return nil, "", err
+		case here || try == tries || errors.Is(err, os.ErrPermission):
+			return openOtherwise(pid, now, err)
 		}
 		m = now
 	}
+}
+
+// openMapping is openMapped for a mapping of any kind that is as it was read.
+func openMapping(pid int, m procmaps.Mapping) (*os.File, string, error) {
+	open := m.MapFile(pid)
+	f, err := openRegular(open)
+	switch {
+	case err == nil:
+		return f, open, nil
+	case errors.Is(err, ErrNotELF):
+		return nil, open, nil
+	}
+	return openOtherwise(pid, m, err)
+}
+
+// openOtherwise opens the file behind a mapping without map_files, for the reason
+// given.
+func openOtherwise(pid int, m procmaps.Mapping, reason error) (*os.File, string, error) {
+	f, open, err := openByName(pid, m)
+	if err == nil {
+		return f, open, nil
+	}
+	reason = feature.Explain("open "+m.MapFile(pid), unwrapPath(reason), feature.CapCheckpointRestore)
+	return nil, "", &FileError{m.Path, "", -1, "", fmt.Errorf("process %d: %w (and %w)", pid, reason, err)}
 }
 
 // findAgain opens the file of a target through any process that is known to map it
@@ -149,32 +187,21 @@ func findAgain(t *Target) *os.File {
 	return nil
 }
 
-// findMapping looks for an executable mapping of a file.
-func findMapping(pid int, want inode) (procmaps.Mapping, bool) {
-	for m, err := range executableFiles(pid) {
-		if err == nil && inodeOf(m) == want {
-			return m, true
+// findMapping looks for an executable mapping of the file of m, by its numbers. Should
+// these be others than an event had, the address and the name will do.
+func findMapping(pid int, m procmaps.Mapping) (procmaps.Mapping, bool) {
+	var alike procmaps.Mapping
+	found := false
+	for now, err := range executableFiles(pid) {
+		switch {
+		case err != nil:
+		case inodeOf(now) == inodeOf(m):
+			return now, true
+		case now.Start == m.Start && filepath.Base(now.Path) == filepath.Base(m.Path):
+			alike, found = now, true
 		}
 	}
-	return procmaps.Mapping{}, false
-}
-
-// openMapping is openMapped for a mapping that is as it was read.
-func openMapping(pid int, m procmaps.Mapping) (*os.File, string, error) {
-	open := m.MapFile(pid)
-	f, err := openRegular(open)
-	if err == nil {
-		return f, open, nil
-	}
-	if errors.Is(err, ErrNotELF) {
-		return nil, open, nil
-	}
-	f, open, fallbackErr := openByName(pid, m)
-	if fallbackErr == nil {
-		return f, open, nil
-	}
-	err = feature.Explain("open "+m.MapFile(pid), unwrapPath(err), feature.CapCheckpointRestore)
-	return nil, "", &FileError{m.Path, "", -1, "", fmt.Errorf("process %d: %w (and %w)", pid, err, fallbackErr)}
+	return alike, found
 }
 
 // errNoSuchFile is the fault of a mapping whose file cannot be reached.
