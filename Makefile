@@ -28,7 +28,7 @@ test:
 
 ## race: the application side under the race detector (needs cgo and a C compiler)
 race:
-	CGO_ENABLED=1 $(GO) test -race -short ./emit/... ./internal/argument ./internal/call ./internal/image
+	CGO_ENABLED=1 $(GO) test -race -short ./emit/... ./urdt/... ./internal/argument ./internal/call ./internal/image
 
 ## buildmodes: the exactly-once test under -race, as a PIE and inside a cgo program (needs root)
 buildmodes:
@@ -60,7 +60,7 @@ crossbuild:
 
 ## bench: the benchmarks of the fire path, of loading, and of peers beside them
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./elfgen/... ./emit/... ./selftests/...
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./elfgen/... ./emit/... ./urdt/... ./selftests/...
 
 # Inputs of interest are made small with a few tries only: large ones would take
 # all the time else.

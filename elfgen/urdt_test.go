@@ -83,6 +83,21 @@ func TestURDTMachines(t *testing.T) {
 	}
 }
 
+// The specification names the library's bytes.
+func TestURDTSpec(t *testing.T) {
+	text, err := os.ReadFile("../docs/urdt-spec.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range urdtMachines {
+		o := mustBuildURDT(t, m)
+		row := fmt.Sprintf("| %s | %d | `%x` |", m, len(o.Image), sha256.Sum256(o.Image))
+		if !strings.Contains(string(text), row) {
+			t.Errorf("docs/urdt-spec.md has no row %s", row)
+		}
+	}
+}
+
 // The notes are those of the contract: sixteen of each arity, with the hashes as
 // the last argument.
 func TestURDTNotes(t *testing.T) {

@@ -14,7 +14,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 # Tools that read or run this machine's programs are no oracles here.
 unset NOPFIRE_CI
-for pkg in $(go list ./elfgen/... ./emit/... ./internal/argument ./internal/call ./internal/image ./internal/sys ./internal/procmaps); do
+for pkg in $(go list ./elfgen/... ./emit/... ./urdt/... ./internal/argument ./internal/call ./internal/image ./internal/sys ./internal/procmaps); do
 	[ -n "$(go list -f '{{join .TestGoFiles ""}}{{join .XTestGoFiles ""}}' "$pkg")" ] || continue
 	GOARCH=arm64 go test -c -o "$dir/test" "$pkg"
 	echo "arm64 $pkg"

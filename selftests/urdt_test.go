@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -287,5 +288,82 @@ func TestURDTScopes(t *testing.T) {
 	}
 	if got := scope("XDG_RUNTIME_DIR=" + run); got != "user "+run+"/nopfire/liburdt.so.1" {
 		t.Errorf("scope %q", got)
+	}
+}
+
+// Texts arrive, from a handle and by name.
+func TestURDTTexts(t *testing.T) {
+	testutils.NeedBPF(t)
+	lib := filepath.Join(installURDT(t), abi.Library)
+	cmd := exec.Command(testutils.GoBuild(t, "./testprogs/urdtgo"))
+	cmd.Env = append(os.Environ(), "NOPFIRE_URDT="+lib)
+	c := testutils.StartCmd(t, cmd)
+	c.ReadLine()
+	script := fmt.Sprintf(`usdt:%s:urdt:probe2 /(arg2 & 0xffffffff) == %d/ { printf("%%d %%s\n", arg0, str(arg1)); }`,
+		lib, abi.Hash("app", "texts"))
+	tracer := testutils.StartCmd(t, exec.Command(testutils.Oracle(t, "bpftrace"), "-B", "line", "-e", script))
+	tracer.ReadLine() // Attaching …
+	var first string
+	n := 0
+	for deadline := time.Now().Add(time.Minute); first == ""; n++ {
+		if time.Now().After(deadline) {
+			t.Fatalf("bpftrace sees nothing\n%s", tracer.Stderr())
+		}
+		c.WriteLine(fmt.Sprint("texts ", n))
+		c.ReadLine()
+		first, _ = tracer.TryReadLine(100 * time.Millisecond)
+	}
+	if want := fmt.Sprintf("%d text %d", n-1, n-1); first != want {
+		t.Errorf("%q, want %q", first, want)
+	}
+	c.WriteLine("texts 1000")
+	c.ReadLine()
+	for range 3 {
+		line := tracer.ReadLine()
+		if line != first && line != "1000 text 1000" {
+			t.Errorf("%q", line)
+		}
+	}
+	tracer.Interrupt()
+}
+
+// A program that runs with privileges that its user lacks does not use what the
+// user's environment names.
+func TestURDTRaisedPrivileges(t *testing.T) {
+	testutils.Root(t)
+	if _, err := os.Stat(abi.SystemDir); err == nil {
+		t.Skip("skipped: a system-wide library is installed")
+	}
+	const nobody = 65534
+	lib := filepath.Join(installURDT(t), abi.Library)
+	program := testutils.GoBuild(t, "./testprogs/urdtgo")
+	for _, path := range []string{lib, program} { // the directories of tests are private
+		for dir := filepath.Dir(path); strings.HasPrefix(dir, os.TempDir()+"/"); dir = filepath.Dir(dir) {
+			if err := os.Chmod(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		mode os.FileMode
+		want string
+	}{
+		{"plain", 0o755, "system " + lib},
+		{"set-user-ID", 0o755 | os.ModeSetuid, "process /proc/"},
+		{"set-group-ID", 0o755 | os.ModeSetgid, "process /proc/"},
+	} {
+		if err := os.Chmod(program, tt.mode); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(program)
+		cmd.Env = []string{"NOPFIRE_URDT=" + lib, "XDG_RUNTIME_DIR=" + t.TempDir()}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		c := testutils.StartCmd(t, cmd)
+		c.ReadLine()
+		c.WriteLine("scope")
+		if got := c.ReadLine(); !strings.HasPrefix(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
 	}
 }

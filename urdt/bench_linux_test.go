@@ -17,9 +17,9 @@ import (
 // traced.
 func BenchmarkUntraced(b *testing.B) {
 	run := func(b *testing.B) {
-		handle := Must(New3[int64, string, int](Provider, Name))
-		one := Must(New1[int64](Provider, Name))
-		dynamic := Must(New(Provider, Name, 3))
+		handle := Must(New3[int64, string, int](benchProvider, benchName))
+		one := Must(New1[int64](benchProvider, benchName))
+		dynamic := Must(New(benchProvider, benchName, 3))
 		for _, bm := range []struct {
 			name string
 			run  func(b *testing.B)
@@ -55,7 +55,7 @@ func BenchmarkUntraced(b *testing.B) {
 			}},
 			{"Probe3", func(b *testing.B) {
 				for i := range b.N {
-					Probe3(Provider, Name, int64(i), "some text", i)
+					Probe3(benchProvider, benchName, int64(i), "some text", i)
 				}
 			}},
 		} {
@@ -71,7 +71,7 @@ func BenchmarkUntraced(b *testing.B) {
 	})
 	b.Run("other shards traced", func(b *testing.B) {
 		r := newRig(b)
-		mine := r.site(3, Provider, Name)
+		mine := r.site(3, benchProvider, benchName)
 		for shard := range abi.Shards {
 			if at := r.obj.Sites[3*abi.Shards+shard].Location - r.obj.Text.Off; at != mine {
 				r.rec.Arm(at)
@@ -104,16 +104,16 @@ func threadTime(b *testing.B) int64 {
 
 // The name of the benchmarks.
 const (
-	Provider = "myapp"
-	Name     = "request"
+	benchProvider = "myapp"
+	benchName     = "request"
 )
 
 // BenchmarkTraced is what this package adds to the kernel's price of a traced
 // fire: marshalling, hashing and the call of the site.
 func BenchmarkTraced(b *testing.B) {
 	r := newRig(b)
-	r.arm(2, Provider, Name)
-	ints := Must(New2[int64, int](Provider, Name))
+	r.arm(2, benchProvider, benchName)
+	ints := Must(New2[int64, int](benchProvider, benchName))
 	b.Run("handle, ints", func(b *testing.B) {
 		b.ReportAllocs()
 		for i := range b.N {
@@ -123,13 +123,13 @@ func BenchmarkTraced(b *testing.B) {
 	b.Run("strings, ints", func(b *testing.B) {
 		b.ReportAllocs()
 		for i := range b.N {
-			Probe2(Provider, Name, int64(i), i)
+			Probe2(benchProvider, benchName, int64(i), i)
 		}
 	})
 	b.Run("strings, text", func(b *testing.B) {
 		b.ReportAllocs()
 		for i := range b.N {
-			Probe2(Provider, Name, int64(i), "/index.html")
+			Probe2(benchProvider, benchName, int64(i), "/index.html")
 		}
 	})
 }

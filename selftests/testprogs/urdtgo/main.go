@@ -5,8 +5,6 @@
 //
 //	fire N     fire app:request (N, -N) with a handle and by name: "ok"
 //	texts N    fire app:texts (N, "text N") the same way: "ok"
-//	count N    fire each name of count:name0 … name999 N times, from 8
-//	           goroutines: "ok"
 //	loop WHAT N
 //	           time N fires that nobody is to see: "NANOSECONDS" each, of
 //	           processor time. WHAT is handle (bench:untraced with 3
@@ -20,7 +18,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"sync"
 	"syscall"
 	"unsafe"
 
@@ -51,9 +48,6 @@ func main() {
 			texts.Fire(n, fmt.Sprint("text ", n))
 			urdt.Probe2("app", "texts", n, fmt.Sprint("text ", n))
 			fmt.Println("ok")
-		case "count":
-			count(n)
-			fmt.Println("ok")
 		case "loop":
 			fmt.Println(loop(which, n))
 		case "scope":
@@ -63,29 +57,6 @@ func main() {
 			fmt.Println("what?")
 		}
 	}
-}
-
-// count fires a thousand names n times each: those with even numbers by name,
-// the others with handles.
-func count(n int) {
-	const names, workers = 1000, 8
-	var wg sync.WaitGroup
-	for w := range workers {
-		wg.Go(func() {
-			for i := w; i < names; i += workers {
-				name := fmt.Sprint("name", i)
-				h := urdt.Must(urdt.New1[int]("count", name))
-				for k := range n {
-					if i%2 == 0 {
-						urdt.Probe1("count", name, k)
-					} else {
-						h.Fire(k)
-					}
-				}
-			}
-		})
-	}
-	wg.Wait()
 }
 
 // loop returns the time of a fire on the processor, in nanoseconds.
