@@ -143,6 +143,69 @@ func TestURDTTraceTyped(t *testing.T) {
 	}
 }
 
+// A process that registers after the trace has begun: its events have the types soon,
+// each event stands once, and another name of the same site is not disturbed.
+func TestURDTTraceTypedLater(t *testing.T) {
+	object := sharedObject(t)
+	t.Setenv(abi.PathVariable, object)
+	other := "typed-0" // any name in the shard of dyn:typed
+	for i := 0; abi.Shard(abi.Hash("dyn", other), abi.Shards) != abi.Shard(abi.Hash("dyn", "typed"), abi.Shards); i++ {
+		other = fmt.Sprintf("typed-%d", i)
+	}
+	s := traceNames(t, 0, "urdt:dyn:typed", "urdt:dyn:"+other)
+	p := startFirer(t, object)
+	typed := false
+	for i := 0; i < 400 && !typed; i++ {
+		urdtTell(p, fmt.Sprintf("typed %d word", -i))
+		urdtTell(p, fmt.Sprintf("two %s %d 2", other, i))
+		got := nextEvents(t, s, 2)
+		typed = strings.HasSuffix(got[0], `"word"`)
+		if !strings.HasPrefix(got[0], fmt.Sprintf("%d dyn:typed arg1=%d arg2=", p.PID, -i)) ||
+			got[1] != fmt.Sprintf("%d dyn:%s arg1=%d arg2=2", p.PID, other, i) {
+			t.Fatalf("round %d: %q", i, got)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if !typed {
+		t.Error("the events have not got the types")
+	}
+	urdtTell(p, "typed 1 x")
+	urdtTell(p, fmt.Sprintf("two %s 3 4", other))
+	want := []string{fmt.Sprintf(`%d dyn:typed arg1=1 arg2="x"`, p.PID), fmt.Sprintf("%d dyn:%s arg1=3 arg2=4", p.PID, other)}
+	if diff := cmp.Diff(want, nextEvents(t, s, 2)); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// Two names with one hash: the second hash tells them apart, in two processes; a
+// foreign object, which has none, gets one of them and a word about the other.
+func TestURDTTraceSameHash(t *testing.T) {
+	if abi.Hash("dyn", "Aa") != abi.Hash("dyn", "BB") {
+		t.Fatal("dyn:Aa and dyn:BB do not share a hash")
+	}
+	object := sharedObject(t)
+	t.Setenv(abi.PathVariable, object)
+	s := traceNames(t, 0, "urdt:dyn:Aa/2", "urdt:dyn:BB/2")
+	only := traceNames(t, 0, "urdt:dyn:BB")
+	a, b := startFirer(t, object), startCPeer(t, object)
+	urdtTell(a, "two Aa 1 2")
+	urdtTell(b, "two BB 3 4")
+	want := []string{fmt.Sprintf("%d dyn:Aa arg1=1 arg2=2", a.PID), fmt.Sprintf("%d dyn:BB arg1=3 arg2=4", b.PID)}
+	if diff := cmp.Diff(want, nextEvents(t, s, 2)); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if got := nextEvents(t, only, 1); got[0] != want[1] {
+		t.Errorf("a trace of dyn:BB alone has %q", got)
+	}
+
+	foreign := testutils.Start(t, inlinedPeer(t))
+	foreign.ReadLine()
+	two := traceNames(t, foreign.PID, "urdt:Aa:x/3", "urdt:BB:x/3")
+	if p := fmt.Sprint(two.Problems()); !strings.Contains(p, "urdt:BB:x/3: it has the hash of urdt:Aa:x/3, and an object has no second one") {
+		t.Errorf("problems %s", p)
+	}
+}
+
 // Foreign objects: a hash of 4 bytes, constants in the notes, several locations.
 func TestURDTTraceForeign(t *testing.T) {
 	src, err := os.ReadFile("testprogs/urdtobj/rfc.c")

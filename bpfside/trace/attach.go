@@ -70,9 +70,7 @@ func (g *group) merged() (*usdt.Target, []uint64) {
 // targets that have it. It reports whether anything is attached, and what could
 // not be.
 func (s *Session) attach(targets []*usdt.Target) (attached bool, problems []error) {
-	if s.urdt != nil && len(targets) > 0 {
-		s.urdt.learn(targets[0].PID)
-	}
+	s.urdt.prepare(targets)
 	groups, problems := s.group(targets)
 	for _, g := range groups {
 		links, errs := g.attach()
@@ -83,7 +81,7 @@ func (s *Session) attach(targets []*usdt.Target) (attached bool, problems []erro
 			s.links[key] = append(s.links[key], links...)
 		}
 	}
-	return attached, problems
+	return attached, append(problems, s.urdt.commit()...)
 }
 
 // A fileKey names what is attached to and detached together: the targets in one

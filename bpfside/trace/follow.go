@@ -80,6 +80,9 @@ func NewFollowingSession(f *usdt.Follower, o *Options) (*Session, error) {
 		s.Close()
 		return nil, fmt.Errorf("trace: %w", err)
 	}
+	if s.urdt != nil {
+		s.watchers.Go(func() { s.followTypes(f.PID()) })
+	}
 	go func() {
 		for c := range f.Changes(context.Background()) {
 			if problems := s.apply(c); len(problems) > 0 {
@@ -123,31 +126,41 @@ func newFollowing(f *usdt.Follower) *following {
 
 // apply detaches and attaches what a Change says, and returns the problems.
 func (s *Session) apply(c usdt.Change) []error {
+	s.attaching.Lock()
+	defer s.attaching.Unlock()
 	for _, t := range c.Removed {
 		key := fileOf(t)
 		if links := s.links[key]; len(links) > 0 && !s.urdt.keeps(key) {
 			delete(s.links, key)
 			// Without a name a file can only be reached through a process.
-			s.follow.remove(key, links, !strings.HasPrefix(t.Open, "/proc/"))
+			named := !strings.HasPrefix(t.Open, "/proc/")
+			if !named {
+				s.urdt.forget(key)
+			}
+			s.follow.remove(key, links, named)
 		}
 	}
 	var fresh []*usdt.Target
 	for _, t := range c.Added {
 		key := fileOf(t)
 		if links := s.follow.takeBack(key); links != nil {
-			s.links[key] = links
+			s.links[key] = append(s.links[key], links...)
 		}
 		if len(s.links[key]) == 0 {
 			fresh = append(fresh, t)
 		}
 	}
 	_, problems := s.attach(fresh)
-	problems = slices.DeleteFunc(problems, func(err error) bool {
-		// That a process ends before it is attached to is no fault.
+	return append(c.Problems, withoutGone(problems)...)
+}
+
+// withoutGone drops problems of processes that have ended before they were attached
+// to, which is no fault.
+func withoutGone(problems []error) []error {
+	return slices.DeleteFunc(problems, func(err error) bool {
 		var ae *usdt.AttachError
 		return errors.As(err, &ae) && (errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH))
 	})
-	return append(c.Problems, problems...)
 }
 
 // remove closes the links of a file that nobody maps, at once or after a rest.

@@ -43,8 +43,9 @@ type Options struct {
 	// targets in provider "urdt" are not probes to trace but the places where
 	// these names fire; see URDTPattern. The types of the arguments are those
 	// that a process has registered when the session attaches, else int64. A
-	// following session also attaches to the objects that are known by name,
-	// before a process has mapped them.
+	// following session also takes types that are registered later, within
+	// about a second, and attaches to the objects that are known by name before
+	// a process has mapped them.
 	URDT []URDTName
 }
 

@@ -31,13 +31,15 @@ type Session struct {
 	pidfds   []*os.File
 	problems []error
 
-	// What is attached. In a following session the goroutine that follows
-	// owns it, until it has ended.
-	progs   map[string]*ebpf.Program // by layout
-	cookies map[string]uint64        // by probe
-	links   map[fileKey][]link.Link
-	follow  *following // nil unless the session follows
-	urdt    *urdtNames // nil unless Options.URDT has names
+	// What is attached. A following session attaches and detaches while it
+	// runs, under the lock.
+	attaching sync.Mutex
+	detached  bool                     // nothing is to be attached any more
+	progs     map[string]*ebpf.Program // by layout
+	cookies   map[string]uint64        // by probe
+	links     map[fileKey][]link.Link
+	follow    *following // nil unless the session follows
+	urdt      *urdtNames // nil unless Options.URDT has names
 
 	probesMu sync.RWMutex
 	probes   []probe // by cookie
@@ -291,9 +293,12 @@ func (s *Session) Close() error {
 func (s *Session) finish() {
 	s.detach.Do(func() {
 		all := s.follow.stop()
+		s.attaching.Lock()
+		s.detached = true
 		for _, links := range s.links {
 			all = append(all, links...)
 		}
+		s.attaching.Unlock()
 		closeLinks(all)
 		close(s.finished)
 		if s.reader != nil {

@@ -2,7 +2,9 @@ package trace
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/cilium/ebpf"
 
@@ -72,7 +74,31 @@ type urdtNames struct {
 	names   map[urdtKey]string // of each entry its name
 	classes map[string]uint64  // of each program, by the key of its layout
 	types   map[URDTName][]usdt.Param
+	current map[string]urdtKey // the entry of each name and place of its arguments
+	pending []urdtEntry
 	pinned  map[fileKey]bool // files that are attached to whoever maps them
+	files   map[fileKey]*urdtFile
+}
+
+// A urdtFile is a file that is attached to.
+type urdtFile struct {
+	targets []*usdt.Target
+	held    map[urdtPlace]bool // that a link stands at
+}
+
+// A urdtPlace is a location, and a program that is attached there: at most once, as
+// it looks for all names.
+type urdtPlace struct {
+	prog   *ebpf.Program
+	offset uint64
+}
+
+// A urdtEntry is to be made when the program that looks for it is attached.
+type urdtEntry struct {
+	key    urdtKey
+	cookie uint64
+	name   URDTName
+	place  string // the name, and where its arguments are
 }
 
 // A urdtKey is what a program looks for. Its layout in memory is the one that
@@ -93,7 +119,8 @@ func newURDTNames(names []URDTName) (*urdtNames, error) {
 	}
 	u := &urdtNames{
 		wanted: make(map[int][]URDTName), names: make(map[urdtKey]string), classes: make(map[string]uint64),
-		types: make(map[URDTName][]usdt.Param), pinned: make(map[fileKey]bool),
+		types: make(map[URDTName][]usdt.Param), current: make(map[string]urdtKey),
+		pinned: make(map[fileKey]bool), files: make(map[fileKey]*urdtFile),
 	}
 	seen := make(map[URDTName]bool)
 	for _, n := range names {
@@ -124,16 +151,40 @@ func (u *urdtNames) close() error {
 	return u.entries.Close()
 }
 
-// learn takes the types of names from what processes have registered; those of the
-// first registration stay.
-func (u *urdtNames) learn(pid int) {
+// prepare gets ready to attach to targets in files that nothing is attached to.
+func (u *urdtNames) prepare(targets []*usdt.Target) {
+	if u == nil || len(targets) == 0 {
+		return
+	}
+	u.learn(targets[0].PID)
+	for _, t := range targets {
+		delete(u.files, fileOf(t))
+	}
+	for _, t := range targets {
+		if !u.takes(t) {
+			continue
+		}
+		f := u.files[fileOf(t)]
+		if f == nil {
+			f = &urdtFile{held: make(map[urdtPlace]bool)}
+			u.files[fileOf(t)] = f
+		}
+		f.targets = append(f.targets, t)
+	}
+}
+
+// learn takes the types of wanted names from what processes have registered; those of
+// the first registration stay. It returns the names that are typed now and were not.
+func (u *urdtNames) learn(pid int) (news []URDTName) {
 	registered, _ := usdt.RegisteredNames(pid) // a name without types is one of integers
 	for _, r := range registered {
 		n := URDTName{r.Provider, r.Name, len(r.Params)}
-		if _, ok := u.types[n]; !ok {
+		if _, ok := u.types[n]; !ok && slices.Contains(u.wanted[n.NArgs], n) {
 			u.types[n] = r.Params
+			news = append(news, n)
 		}
 	}
+	return news
 }
 
 // takes reports whether a target is one through which wanted names fire.
@@ -149,12 +200,22 @@ func (u *urdtNames) takes(t *usdt.Target) bool {
 // groups, one for each program.
 func (s *Session) groupURDT(t *usdt.Target) (groups []*group, problems []error) {
 	nargs, _ := t.IsURDT()
+	return s.groupNames(t, s.urdt.wanted[nargs])
+}
+
+// groupNames is groupURDT for some of the names.
+func (s *Session) groupNames(t *usdt.Target, names []URDTName) (groups []*group, problems []error) {
+	held := s.urdt.files[fileOf(t)].held
 	byProg := make(map[*ebpf.Program]*group)
-	for _, name := range s.urdt.wanted[nargs] {
+	for _, name := range names {
 		for _, at := range t.ShardOf(abi.Hash(name.Provider, name.Name)).Layouts() {
 			prog, err := s.wantURDT(name, at, t.Shards > 0)
 			if err != nil {
 				problems = append(problems, fmt.Errorf("%s in %s: %w", name, t.Path, err))
+				continue
+			}
+			at.Locations = slices.DeleteFunc(at.Locations, func(l usdt.Location) bool { return held[urdtPlace{prog, l.Offset}] })
+			if len(at.Locations) == 0 {
 				continue
 			}
 			g := byProg[prog]
@@ -163,24 +224,13 @@ func (s *Session) groupURDT(t *usdt.Target) (groups []*group, problems []error) 
 				byProg[prog] = g
 				groups = append(groups, g)
 			}
-			g.addNew(at)
+			g.add(at, 0)
+			for _, l := range at.Locations {
+				held[urdtPlace{prog, l.Offset}] = true
+			}
 		}
 	}
 	return groups, problems
-}
-
-// addNew takes those locations of a target into the group that are not in it.
-func (g *group) addNew(t *usdt.Target) {
-	fresh := *t
-	fresh.Locations = nil
-	for _, l := range t.Locations {
-		if !g.offsets[l.Offset] {
-			fresh.Locations = append(fresh.Locations, l)
-		}
-	}
-	if len(fresh.Locations) > 0 {
-		g.add(&fresh, 0)
-	}
 }
 
 // wantURDT makes the program for a name at locations of one layout, and makes it
@@ -197,20 +247,48 @@ func (s *Session) wantURDT(name URDTName, t *usdt.Target, marked bool) (*ebpf.Pr
 	if err != nil {
 		return nil, err
 	}
-	cookie := s.cookie(probe{name.Provider, name.Name, fields, l.size})
-	key := urdtKey{abi.Hashes(name.Provider, name.Name), l.names.class}
+	e := urdtEntry{
+		key:    urdtKey{abi.Hashes(name.Provider, name.Name), l.names.class},
+		cookie: s.cookie(probe{name.Provider, name.Name, fields, l.size}),
+		name:   name,
+		place:  fmt.Sprintf("%s %t", name, marked),
+	}
+	for _, a := range t.Locations[0].Args() {
+		e.place += " " + a.Text
+	}
 	if !marked {
-		key.Hashes &= 1<<32 - 1
+		e.key.Hashes &= 1<<32 - 1
 	}
-	// Of names that only a second hash could tell apart the first is traced.
-	if other, ok := s.urdt.names[key]; ok && other != name.String() {
-		return nil, fmt.Errorf("it has the hash of %s, and the object has no second one", other)
-	}
-	if err := s.urdt.entries.Put(key, cookie); err != nil {
-		return nil, fmt.Errorf("look for name: %w", err)
-	}
-	s.urdt.names[key] = name.String()
+	s.urdt.pending = append(s.urdt.pending, e)
 	return prog, nil
+}
+
+// commit makes the programs that are attached now look for the pending entries. An
+// entry with other types for the same name in the same place goes: for a moment
+// nobody looks for the name then, rather than two programs.
+func (u *urdtNames) commit() (problems []error) {
+	if u == nil {
+		return nil
+	}
+	for _, e := range u.pending {
+		// Of names that only a second hash could tell apart the first is
+		// traced.
+		if other, ok := u.names[e.key]; ok && other != e.name.String() {
+			problems = append(problems, fmt.Errorf("%s: it has the hash of %s, and an object has no second one", e.name, other))
+			continue
+		}
+		if old, ok := u.current[e.place]; ok && old != e.key {
+			_ = u.entries.Delete(old) // it is there
+			delete(u.names, old)
+		}
+		if err := u.entries.Put(e.key, e.cookie); err != nil {
+			problems = append(problems, fmt.Errorf("%s: look for name: %w", e.name, err))
+			continue
+		}
+		u.names[e.key], u.current[e.place] = e.name.String(), e.key
+	}
+	u.pending = nil
+	return problems
 }
 
 // urdtView returns a target with the arguments that the caller of a name has given,
@@ -250,6 +328,65 @@ func (s *Session) attachKnown(pid int) []error {
 
 // keeps reports whether a file is attached to whether or not somebody maps it.
 func (u *urdtNames) keeps(key fileKey) bool { return u != nil && u.pinned[key] }
+
+// forget drops what is known of a file that is gone.
+func (u *urdtNames) forget(key fileKey) {
+	if u != nil {
+		delete(u.files, key)
+	}
+}
+
+// typesInterval is how often a following session looks for new registrations, which
+// nothing tells of; less often if that takes long.
+const typesInterval = time.Second
+
+// followTypes gives names their types when a process registers them, until the
+// session ends.
+func (s *Session) followTypes(pid int) {
+	wait := typesInterval
+	for {
+		select {
+		case <-s.follow.done:
+			return
+		case <-time.After(wait):
+		}
+		start := time.Now()
+		if problems := s.retype(pid); len(problems) > 0 {
+			s.follow.tell(problems)
+			s.reader.Flush()
+		}
+		// At most a twentieth of one CPU.
+		wait = max(typesInterval, 20*time.Since(start))
+	}
+}
+
+// retype attaches programs that read the arguments of newly typed names as what they
+// are.
+func (s *Session) retype(pid int) (problems []error) {
+	s.attaching.Lock()
+	defer s.attaching.Unlock()
+	if s.detached {
+		return nil
+	}
+	news := s.urdt.learn(pid)
+	if len(news) == 0 {
+		return nil
+	}
+	for key, file := range s.urdt.files {
+		for _, t := range file.targets {
+			nargs, _ := t.IsURDT()
+			names := slices.DeleteFunc(slices.Clone(news), func(n URDTName) bool { return n.NArgs != nargs })
+			groups, errs := s.groupNames(t, names)
+			problems = append(problems, errs...)
+			for _, g := range groups {
+				links, errs := g.attach()
+				s.links[key] = append(s.links[key], links...)
+				problems = append(problems, errs...)
+			}
+		}
+	}
+	return append(withoutGone(problems), s.urdt.commit()...)
+}
 
 // TypeName returns the type of an argument of a registered name as the events have
 // it: int64 if the process does not say.

@@ -40,7 +40,8 @@ urdt:PROVIDER:NAME is a tracepoint that is defined at run time, fired with any
 number of arguments; with /2 behind it, with two. No wildcards: a name need not
 exist anywhere before it is fired. Without -p it is traced in all processes,
 also those that start later. Arguments have the types that a process has
-registered for the name when the trace begins, and are integers otherwise.
+registered for the name, from about a second after it did, and are integers
+otherwise.
 
 Tracing ends after --count events, after --duration, on an interrupt, or with
 the process; what was gathered by then is printed. Events that were lost
