@@ -1,0 +1,37 @@
+package usdt
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/nopfire/nopfire/internal/testutils"
+)
+
+// What the running kernel says of itself.
+func TestRunningKernel(t *testing.T) {
+	version, err := runningKernel.version()
+	if err != nil || version < 5<<16 {
+		t.Errorf("version %#x, %v: this package needs 5.15", version, err)
+	}
+	// Since 4.17 and 4.19.
+	if runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64" {
+		if ok, err := runningKernel.sysWrapper(); err != nil || !ok {
+			t.Errorf("system call wrappers: %t, %v", ok, err)
+		}
+	}
+	options, err := runningKernel.options(map[string]bool{"CONFIG_BPF_SYSCALL": true, "CONFIG_THAT_NO_KERNEL_HAS": true})
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		t.Logf("the kernel does not tell its configuration: %v", err)
+	case err != nil:
+		t.Error(err)
+	case options["CONFIG_BPF_SYSCALL"] != "y" || len(options) != 1:
+		t.Errorf("options %v", options)
+	}
+	testutils.NeedBPF(t)
+	if ok, err := runningKernel.cookies(); err != nil || !ok {
+		t.Errorf("cookies: %t, %v", ok, err)
+	}
+}
