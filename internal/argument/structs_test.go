@@ -49,6 +49,9 @@ type (
 	}
 )
 
+// Only reflection reads the fields.
+var _ = kanji{1, 2, 3, 4}
+
 // layout prints a type as C would: the struct and what hangs on it, once.
 func layout(t *elfgen.Type) string {
 	seen := map[*elfgen.Type]bool{}

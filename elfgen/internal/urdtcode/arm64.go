@@ -38,7 +38,7 @@ func armProbe(b *builder, n int) {
 	armHashLoop(b, 0)
 	armMul(b, 10, 10, 12) // the zero byte between the names
 	armHashLoop(b, 1)
-	b.u32(0xaa000000 | 10<<16 | 32<<10 | 9<<5 | 0) // orr x0, x9, x10, lsl #32
+	b.u32(0xaa000000 | 10<<16 | 32<<10 | 9<<5) // orr x0, x9, x10, lsl #32
 	for i := 1; i <= min(n, 6); i++ {
 		b.u32(0xaa0003e0 | uint32(i+1)<<16 | uint32(i)) // mov xi, x(i+1)
 	}

@@ -147,4 +147,3 @@ func (b *builder) function(name string, body func()) {
 }
 
 func (b *builder) u32(v uint32) { b.code = binary.LittleEndian.AppendUint32(b.code, v) }
-func (b *builder) u64(v uint64) { b.code = binary.LittleEndian.AppendUint64(b.code, v) }
