@@ -47,20 +47,33 @@ func secure(auxv []byte) bool {
 	return true
 }
 
-// makeUserDir makes the directory of the user's object, if its parent is the
-// user's own alone: sudo and su leave a stranger's in the environment. A
-// directory that is there must be the user's own as well.
+// makeUserDir makes the directory of the user's object, if it may be one.
 func makeUserDir(dir string) error {
-	if !filepath.IsAbs(dir) {
-		return fmt.Errorf("%s is no absolute path", dir)
-	}
-	if err := ownDir(filepath.Dir(dir)); err != nil {
+	if err := checkUserDir(dir); err != nil {
 		return err
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
 	return ownDir(dir)
+}
+
+// checkUserDir checks that the parent of dir is the user's own alone: sudo and
+// su leave a stranger's in the environment. If dir is there it must be the
+// user's own as well.
+func checkUserDir(dir string) error {
+	if !filepath.IsAbs(dir) {
+		return fmt.Errorf("%s is no absolute path", dir)
+	}
+	if err := ownDir(filepath.Dir(dir)); err != nil {
+		// Not wrapped: that it is absent does not mean that the object is,
+		// and would be made.
+		return fmt.Errorf("runtime directory: %v", err)
+	}
+	if err := ownDir(dir); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // ownDir checks that dir is a directory, no symbolic link to one, that belongs

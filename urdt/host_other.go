@@ -24,6 +24,7 @@ func build() (*elfgen.Object, error) {
 
 func raisedPrivileges() bool { return false }
 
-func makeUserDir(string) error { return ErrNotSupported }
+func makeUserDir(string) error  { return ErrNotSupported }
+func checkUserDir(string) error { return ErrNotSupported }
 
 func ownedByRoot(string) bool { return false }

@@ -97,6 +97,9 @@ func Places() []Place {
 		if place.Err == nil {
 			place.Err = err
 		}
+		if place.Err == nil && p.create {
+			place.Err = checkUserDir(filepath.Dir(p.path))
+		}
 		if place.Err == nil {
 			place.Err = image.Verify(p.path, obj.Image)
 		}

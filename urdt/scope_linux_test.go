@@ -313,6 +313,9 @@ func TestHostileUserDirectory(t *testing.T) {
 			w := newWorld(t)
 			run := w.runtimeDir()
 			tt.plant(t, w, run)
+			if p := Places()[1]; p.Name != "user" || p.Err == nil || !strings.Contains(p.Err.Error(), tt.why) {
+				t.Errorf("Places: %+v, want %q", p, tt.why)
+			}
 			s := Scope()
 			if s.Reach != Process || s.Reason == nil || !strings.Contains(s.Reason.Error(), tt.why) {
 				t.Errorf("%s scope, reason %v, want %q", s.Reach, s.Reason, tt.why)
