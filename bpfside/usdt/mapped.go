@@ -119,19 +119,29 @@ func openMapped(pid int, m procmaps.Mapping) (*os.File, string, error) {
 				return f, open, nil
 			}
 		}
+		var byName error
+		if errors.Is(err, os.ErrPermission) { // the usual case of an ordinary user
+			var path string
+			if f, path, byName = openOtherwise(pid, m, err); byName == nil {
+				return f, path, nil
+			}
+		}
 		now, ok := findMapping(pid, m)
 		here := ok && now.Start == m.Start && now.End == m.End
 		switch {
 		case err == nil && here:
 			// The file system has one number for stat and one for mappings.
 			return f, open, nil
-		case err == nil:
+		case err == nil: // what was mapped there since
 			f.Close()
+			err = errUnmapped
 		}
 		switch {
 		case !ok:
 			return nil, "", fmt.Errorf("process %d: %s: %w", pid, printable(m.Path), errUnmapped)
-		case here || try == tries || errors.Is(err, os.ErrPermission):
+		case byName != nil:
+			return nil, "", byName
+		case here || try == tries:
 			return openOtherwise(pid, now, err)
 		}
 		m = now
