@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -327,6 +328,52 @@ func TestURDTAnyObject(t *testing.T) {
 	got := urdtSeenBy(t, c)
 	if got[seenByHand].Hits != 2 || got[seenBasic].Hits != 1 {
 		t.Errorf("%d hits of both processes, %d of one, want 2 and 1", got[seenByHand].Hits, got[seenBasic].Hits)
+	}
+}
+
+// By perf_event, what older kernels have, it is the same.
+func TestURDTPerfEvent(t *testing.T) {
+	needMethod(t, usdt.PerfEvent)
+	t.Setenv(usdt.EnvMethod, usdt.PerfEvent.String())
+	object := sharedObject(t)
+	p := startFirer(t, object)
+	for _, style := range urdtStyles {
+		t.Run(style.name, func(t *testing.T) {
+			c := loadURDT(t, object, style.flags...)
+			attachURDT(t, c, "manual", "shared", &usdt.URDTOptions{NArgs: 4, PID: -1, Path: object, Cookie: 3})
+			attachURDT(t, c, "on_three", "urdt3", &usdt.URDTOptions{NArgs: 3, PID: p.PID, Path: usdt.AnyObject})
+			urdtTell(p, "set")
+			got := urdtSeenBy(t, c)
+			checkSeen(t, got[seenByHand], "shared", true, 1, 3, -4, 1<<62, 77, 4)
+			checkSeen(t, got[seenThree], "urdt3", true, 2, 0, 1, 42, 0x7fff12345678)
+		})
+	}
+}
+
+// A lean program takes the marked objects among all that there are; what is left out
+// is told with the reason.
+func TestURDTLeftOut(t *testing.T) {
+	object := sharedObject(t)
+	p := startFirer(t, object)
+	foreign := testutils.Start(t, inlinedPeer(t))
+	foreign.ReadLine()
+	c := loadURDT(t, object, "-DURDT_LEAN")
+	var left []string
+	attachURDT(t, c, "on_three", "urdt3", &usdt.URDTOptions{
+		NArgs: 3, PID: usdt.AllProcesses,
+		LeftOut: func(t *usdt.Target, reason error) {
+			if errors.Is(reason, usdt.ErrUnmarked) {
+				left = append(left, t.Path)
+			}
+		},
+	})
+	urdtTell(p, "set")
+	urdtTell(foreign, "1")
+	if got := urdtSeenBy(t, c)[seenThree].Hits; got != 2 {
+		t.Errorf("%d hits, want 2 of liburdt.so.1", got)
+	}
+	if path, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", foreign.PID)); !slices.Contains(left, path) {
+		t.Errorf("left out %q, want %s among them", left, path)
 	}
 }
 
