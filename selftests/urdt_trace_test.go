@@ -128,6 +128,24 @@ func TestURDTTraceLaterProcess(t *testing.T) {
 	}
 }
 
+// A Go program that calls nothing but urdt.Probe2 maps the object by that, before
+// anybody traces, and is seen.
+func TestURDTTracePlainCalls(t *testing.T) {
+	object := sharedObject(t)
+	t.Setenv(abi.PathVariable, object)
+	p := testutils.Start(t, testutils.GoBuild(t, "./testprogs/urdtfire"), "plain")
+	urdtTell(p, "two plain 1 2")
+	if maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.PID)); err != nil || !strings.Contains(string(maps), object) {
+		t.Fatalf("the first call has not mapped %s: %v", object, err)
+	}
+	s := traceNames(t, 0, "urdt:dyn:plain")
+	urdtTell(p, "two plain 3 4")
+	want := []string{fmt.Sprintf("%d dyn:plain arg1=3 arg2=4", p.PID)}
+	if diff := cmp.Diff(want, nextEvents(t, s, 1)); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
 // Arguments have the types that the process has registered.
 func TestURDTTraceTyped(t *testing.T) {
 	own := startFirer(t, "")

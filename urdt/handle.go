@@ -106,8 +106,9 @@ func arity(n int) *sites { return (*object)(atomic.LoadPointer(&current)).sites[
 // at all sixteen before anything else: the hash, which would tell which one
 // counts, takes longer. Four at a time is what the compiler inlines.
 func patched(s *sites, i int) uint64 {
-	return atomic.LoadUint64(&s[i][0]) ^ pristine | atomic.LoadUint64(&s[i+1][0]) ^ pristine |
-		atomic.LoadUint64(&s[i+2][0]) ^ pristine | atomic.LoadUint64(&s[i+3][0]) ^ pristine
+	// In Go ^ and | are of one precedence.
+	return (atomic.LoadUint64(&s[i][0]) ^ pristine) | (atomic.LoadUint64(&s[i+1][0]) ^ pristine) |
+		(atomic.LoadUint64(&s[i+2][0]) ^ pristine) | (atomic.LoadUint64(&s[i+3][0]) ^ pristine)
 }
 
 // Enabled reports whether somebody traces the site of a name with nargs

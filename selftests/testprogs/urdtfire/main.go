@@ -22,8 +22,12 @@ import (
 )
 
 func main() {
-	typed := urdt.Must(urdt.New2[int32, string]("dyn", "typed"))
-	fmt.Println(urdt.Scope().Path)
+	// Told to be plain, it calls nothing but the functions that take names.
+	typed := new(urdt.Handle2[int32, string])
+	if len(os.Args) == 1 {
+		typed = urdt.Must(urdt.New2[int32, string]("dyn", "typed"))
+		fmt.Println(urdt.Scope().Path)
+	}
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
 		f := strings.Fields(in.Text())
