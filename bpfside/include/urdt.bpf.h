@@ -104,7 +104,7 @@ static __always_inline __u64 __bpf_urdt_reg(struct pt_regs *ctx, int n)
 static __always_inline int __bpf_urdt_arg(struct pt_regs *ctx, int nargs, __u64 n, long *res)
 {
 	*res = 0;
-	if (n >= nargs || n >= BPF_URDT_MAX_ARG_CNT)
+	if (n >= (__u64)nargs || n >= BPF_URDT_MAX_ARG_CNT)
 		return -ENOENT;
 	*res = __bpf_urdt_reg(ctx, n + 1);
 	return 0;
@@ -152,7 +152,7 @@ static __always_inline int bpf_urdt_arg(struct pt_regs *ctx, __u64 n, long *res)
 	*res = 0;
 	if (nargs < 0)
 		return nargs;
-	if (n >= nargs)
+	if (n >= (__u64)nargs)
 		return -ENOENT;
 	return bpf_usdt_arg(ctx, n, res);
 }

@@ -111,7 +111,7 @@ int bpf_usdt_arg(struct pt_regs *ctx, __u64 arg_num, long *res)
 	if (!spec)
 		return -ESRCH;
 	/* The constant is for the verifier, the count for the caller. */
-	if (arg_num >= BPF_USDT_MAX_ARG_CNT || arg_num >= spec->arg_cnt)
+	if (arg_num >= BPF_USDT_MAX_ARG_CNT || arg_num >= (__u64)spec->arg_cnt)
 		return -ENOENT;
 	arg = &spec->args[arg_num];
 
