@@ -3,7 +3,6 @@
 package selftests
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,7 +56,7 @@ func BenchmarkURDTIsolation(b *testing.B) {
 		attach(b, emptyProgram(b), found, err)
 		c := testutils.Start(b, unsharded)
 		if line := c.ReadLine(); line != "ready" {
-			b.Fatal(fmt.Sprintf("it says %q", line))
+			b.Fatalf("it says %q", line)
 		}
 		reportLoop(b, c, "")
 	})

@@ -54,9 +54,9 @@ func main() {
 
 func set() {
 	urdt.Probe0("dyn", "basic")
-	urdt.Probe3("dyn", "urdt3", 1, 42, uintptr(0x7fff12345678))
+	urdt.Probe3("dyn", "urdt3", 1, 42, uint64(0x7fff12345678))
 	urdt.Probe3("dyn", "urdt3alt", -1, -2, -3)
-	urdt.Probe3("dyn", "urdt3", 1, 42, uintptr(0x7fff12345678))
+	urdt.Probe3("dyn", "urdt3", 1, 42, uint64(0x7fff12345678))
 	urdt.Probe4("dyn", "shared", -4, int64(1)<<62, 77, 4)
 	urdt.Probe11("dyn", "urdt11", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
 }
