@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -156,9 +157,26 @@ func (u *urdtNames) prepare(targets []*usdt.Target) {
 	if u == nil || len(targets) == 0 {
 		return
 	}
-	u.learn(targets[0].PID)
+	// Whoever maps a file may have registered names; of one that is only known
+	// by its name, anybody.
+	pids := make(map[int]bool)
 	for _, t := range targets {
 		delete(u.files, fileOf(t))
+		switch {
+		case !u.takes(t):
+		case t.PID != 0 || len(t.PIDs) == 0:
+			pids[t.PID] = true
+		default:
+			for _, pid := range t.PIDs {
+				pids[pid] = true
+			}
+		}
+	}
+	if pids[0] {
+		pids = map[int]bool{0: true}
+	}
+	for _, pid := range slices.Sorted(maps.Keys(pids)) {
+		u.learn(pid)
 	}
 	for _, t := range targets {
 		if !u.takes(t) {
