@@ -10,8 +10,15 @@ import (
 	"github.com/nopfire/nopfire/urdt/abi"
 )
 
-// maxRegistry bounds what is read of a process's registry: some ten thousand names.
-const maxRegistry = 1 << 20
+// Limits on what is read of a process, which may be a hostile one: it can map one
+// file as often as vm.max_map_count allows, and have another one behind each mapping.
+const (
+	// maxRegistry bounds what is read of a registry: some ten thousand names.
+	maxRegistry = 1 << 20
+	// maxRegistries bounds the files. A process has one for each copy of a
+	// library that registers names, one as a rule.
+	maxRegistries = 16
+)
 
 // A Registered is a name of URDT that a process has registered, with the types of
 // its arguments.
@@ -37,6 +44,7 @@ func RegisteredNames(pid int) (names []Registered, problems []error) {
 	}
 	var denied deniedProcesses
 	for _, pid := range pids {
+		files := make(map[uint64]bool) // by inode, that were looked at
 		for m, err := range procmaps.Of(pid) {
 			var fe *procmaps.FormatError
 			if errors.As(err, &fe) {
@@ -47,9 +55,14 @@ func RegisteredNames(pid int) (names []Registered, problems []error) {
 				denied.add(pid, err)
 				break
 			}
-			if m.Path != "/memfd:"+abi.RegistryFile {
+			if m.Path != "/memfd:"+abi.RegistryFile || files[m.Inode] {
 				continue
 			}
+			if len(files) == maxRegistries {
+				problems = append(problems, fmt.Errorf("process %d: names of urdt: more than %d files", pid, maxRegistries))
+				break
+			}
+			files[m.Inode] = true
 			regs, err := readRegistry(pid, m)
 			if err != nil && !errors.Is(err, errUnmapped) {
 				problems = append(problems, err)
