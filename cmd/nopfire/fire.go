@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -67,10 +68,33 @@ func fireValue(arg string, asText bool) any {
 	if asText {
 		return arg
 	}
-	if n, err := strconv.ParseInt(arg, 0, 64); err == nil {
+	digits, base := arg, 10
+	sign := ""
+	if arg != "" && (arg[0] == '-' || arg[0] == '+') {
+		sign, digits = arg[:1], arg[1:]
+	}
+	// Not strconv's base 0: for it a 0 in front means octal, so that of the
+	// hours of `date +%H` 07 would be a number, 08 a text and 010 eight.
+	if len(digits) > 2 && digits[0] == '0' {
+		switch digits[1] {
+		case 'x', 'X':
+			base = 16
+		case 'o', 'O':
+			base = 8
+		case 'b', 'B':
+			base = 2
+		}
+	}
+	if base != 10 {
+		digits = digits[2:]
+	}
+	if strings.ContainsAny(digits, "+-") {
+		return arg // a second sign
+	}
+	if n, err := strconv.ParseInt(sign+digits, base, 64); err == nil {
 		return n
 	}
-	if n, err := strconv.ParseUint(arg, 0, 64); err == nil {
+	if n, err := strconv.ParseUint(digits, base, 64); err == nil && sign != "-" {
 		return n
 	}
 	return arg

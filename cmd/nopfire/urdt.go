@@ -34,13 +34,15 @@ type urdtPlace struct {
 	link    string // liburdt.so, for linkers
 	header  string // urdt.h
 	pc      string // urdt.pc, for pkg-config
+	// dirMode is the mode of the directories that are made for them.
+	dirMode fs.FileMode
 }
 
 // flat returns the place that has all files in one directory.
 func flat(dir string) urdtPlace {
 	return urdtPlace{
 		library: filepath.Join(dir, abi.Library), link: filepath.Join(dir, "liburdt.so"),
-		header: filepath.Join(dir, "urdt.h"), pc: filepath.Join(dir, "urdt.pc"),
+		header: filepath.Join(dir, "urdt.h"), pc: filepath.Join(dir, "urdt.pc"), dirMode: 0o755,
 	}
 }
 
@@ -65,7 +67,9 @@ func (f *placeFlags) place() (urdtPlace, error) {
 		if !filepath.IsAbs(dir) {
 			return urdtPlace{}, fmt.Errorf("--user: $XDG_RUNTIME_DIR is %q, no absolute path", dir)
 		}
-		return flat(filepath.Join(dir, abi.UserDir)), nil
+		p := flat(filepath.Join(dir, abi.UserDir))
+		p.dirMode = 0o700
+		return p, nil
 	case f.dir != "":
 		dir, err := filepath.Abs(f.dir)
 		if err != nil {

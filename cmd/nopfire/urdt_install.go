@@ -2,8 +2,10 @@ package main
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -44,6 +46,16 @@ Programs find a library in a directory of your own by NOPFIRE_URDT=D/liburdt.so.
 			if err != nil {
 				return err
 			}
+			if flags.user {
+				// sudo and su leave a stranger's in the environment:
+				// what root makes there, its owner's processes refuse.
+				dir := filepath.Dir(filepath.Dir(place.library))
+				if st, err := os.Stat(dir); err != nil {
+					return err
+				} else if !ownedBy(st, os.Geteuid()) {
+					return fmt.Errorf("--user: $XDG_RUNTIME_DIR, %s, belongs to another user", dir)
+				}
+			}
 			return installURDT(cmd.OutOrStdout(), &place)
 		},
 	}
@@ -58,7 +70,7 @@ func installURDT(out io.Writer, place *urdtPlace) error {
 		return err
 	}
 	for _, file := range place.files() {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		if err := makeDirs(filepath.Dir(file), place.dirMode); err != nil {
 			return err
 		}
 	}
@@ -89,6 +101,28 @@ func installURDT(out io.Writer, place *urdtPlace) error {
 		fmt.Fprintf(out, "%s: written\n", file)
 	}
 	return nil
+}
+
+// makeDirs makes a directory and those above it that are not there, with the given
+// mode whatever the umask: with one of 027, which root often has, no other user's
+// process could reach the library, and each would quietly use another.
+func makeDirs(dir string, mode os.FileMode) error {
+	switch _, err := os.Stat(dir); {
+	case err == nil:
+		return nil
+	case !isAbsent(err):
+		return err
+	}
+	if err := makeDirs(filepath.Dir(dir), mode); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, mode); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return nil // somebody else's, made meanwhile
+		}
+		return err
+	}
+	return os.Chmod(dir, mode)
 }
 
 // pkgConfig returns the content of urdt.pc.
