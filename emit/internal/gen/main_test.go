@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"github.com/nopfire/nopfire/elfgen"
+	"github.com/nopfire/nopfire/internal/arity"
 )
 
 // The committed file is what the generator writes.
 func TestGenerated(t *testing.T) {
-	want, err := generate(elfgen.MaxArgs)
+	want, err := arity.Generate(file, elfgen.MaxArgs)
 	if err != nil {
 		t.Fatal(err)
 	}

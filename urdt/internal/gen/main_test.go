@@ -5,12 +5,13 @@ import (
 	"os"
 	"testing"
 
+	"github.com/nopfire/nopfire/internal/arity"
 	"github.com/nopfire/nopfire/urdt/abi"
 )
 
 // The committed file is what the generator writes.
 func TestGenerated(t *testing.T) {
-	want, err := generate(abi.MaxArgs)
+	want, err := arity.Generate(file, abi.MaxArgs)
 	if err != nil {
 		t.Fatal(err)
 	}
