@@ -148,7 +148,7 @@ func openMapped(pid int, m procmaps.Mapping) (*os.File, string, error) {
 	}
 }
 
-// openMapping is openMapped for a mapping of any kind that is as it was read.
+// openMapping is openMapped for a mapping of any kind.
 func openMapping(pid int, m procmaps.Mapping) (*os.File, string, error) {
 	open := m.MapFile(pid)
 	f, err := openRegular(open)
@@ -158,7 +158,21 @@ func openMapping(pid int, m procmaps.Mapping) (*os.File, string, error) {
 	case errors.Is(err, ErrNotELF):
 		return nil, open, nil
 	}
-	return openOtherwise(pid, m, err)
+	f, path, otherwise := openOtherwise(pid, m, err)
+	if otherwise != nil && !isMapped(pid, m) {
+		return nil, "", fmt.Errorf("process %d: %s: %w", pid, printable(m.Path), errUnmapped)
+	}
+	return f, path, otherwise
+}
+
+// isMapped reports whether a mapping is still as it was read.
+func isMapped(pid int, m procmaps.Mapping) bool {
+	for now, err := range procmaps.Of(pid) {
+		if err == nil && now == m {
+			return true
+		}
+	}
+	return false
 }
 
 // openOtherwise opens the file behind a mapping without map_files, for the reason

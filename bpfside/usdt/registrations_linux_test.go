@@ -1,6 +1,7 @@
 package usdt
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -8,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/nopfire/nopfire/internal/procmaps"
 	"github.com/nopfire/nopfire/urdt/abi"
 )
 
@@ -56,5 +58,38 @@ func TestRegistriesAreBounded(t *testing.T) {
 	}
 	if n, problems := count(); n > maxRegistries || len(problems) != 1 {
 		t.Errorf("%d registries: %d names, want at most %d; problems %v, want one", mappings+1, n, maxRegistries, problems)
+	}
+}
+
+// A registry that is gone when it is to be opened, alone or with its process, is no
+// problem: only one that is there and cannot be opened is.
+func TestRegistryIsGone(t *testing.T) {
+	fd, err := unix.MemfdCreate(abi.RegistryFile, unix.MFD_CLOEXEC)
+	if err != nil {
+		t.Skip("no memfd:", err)
+	}
+	defer unix.Close(fd)
+	p, err := syscall.Mmap(fd, 0, os.Getpagesize(), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m procmaps.Mapping
+	for one, err := range procmaps.Of(os.Getpid()) {
+		if err == nil && one.Path == "/memfd:"+abi.RegistryFile {
+			m = one
+		}
+	}
+	if m.Path == "" || !isMapped(os.Getpid(), m) {
+		t.Fatalf("mapping %+v", m)
+	}
+	if err := syscall.Munmap(p); err != nil {
+		t.Fatal(err)
+	}
+	m.Inode++ // else its descriptor leads to it
+	const nobody = 1 << 30
+	for _, pid := range []int{os.Getpid(), nobody} {
+		if _, _, err := openMapping(pid, m); !errors.Is(err, errUnmapped) {
+			t.Errorf("process %d: error %v, want one that it is not mapped", pid, err)
+		}
 	}
 }
