@@ -56,7 +56,6 @@ The JSON is described in docs/json.md.
 Tracing needs the capabilities CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN).`,
 		Example: `  sudo nopfire trace -p 4711 'myapp:request'
   sudo nopfire trace -p 4711 'myapp:*' --count 10 --json
-  sudo nopfire trace urdt:backup:step urdt:backup:failed/2
   sudo nopfire trace -p $(pidof postgres | cut -d' ' -f1) postgresql:query__start --string arg1
   sudo nopfire trace urdt:backup:step urdt:backup:failed/2
   sudo nopfire trace -p $(pidof java) hotspot:class__loaded --string arg1/arg2`,
