@@ -126,9 +126,15 @@ func openMapped(pid int, m procmaps.Mapping) (*os.File, string, error) {
 				return f, path, nil
 			}
 		}
-		now, ok := findMapping(pid, m)
+		now, ok, mapsErr := findMapping(pid, m)
 		here := ok && now.Start == m.Start && now.End == m.End
 		switch {
+		case mapsErr != nil && byName == nil:
+			// That it has gone is not known: too many open files, say.
+			if err == nil {
+				f.Close()
+			}
+			return nil, "", &FileError{m.Path, "", -1, "", fmt.Errorf("process %d: %w", pid, mapsErr)}
 		case err == nil && here:
 			// The file system has one number for stat and one for mappings.
 			return f, open, nil
@@ -212,20 +218,24 @@ func findAgain(t *Target) *os.File {
 }
 
 // findMapping looks for an executable mapping of the file of m, by its numbers. Should
-// these be others than an event had, the address and the name will do.
-func findMapping(pid int, m procmaps.Mapping) (procmaps.Mapping, bool) {
+// these be others than an event had, the address and the name will do. The error is
+// that the mappings could not be read, for want of descriptors for instance; that the
+// process has ended, or must not be looked at, is none.
+func findMapping(pid int, m procmaps.Mapping) (now procmaps.Mapping, found bool, err error) {
 	var alike procmaps.Mapping
-	found := false
 	for now, err := range executableFiles(pid) {
+		var fe *procmaps.FormatError
 		switch {
+		case errors.As(err, &fe), errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
 		case err != nil:
+			return alike, false, err
 		case inodeOf(now) == inodeOf(m):
-			return now, true
+			return now, true, nil
 		case now.Start == m.Start && filepath.Base(now.Path) == filepath.Base(m.Path):
 			alike, found = now, true
 		}
 	}
-	return alike, found
+	return alike, found, nil
 }
 
 // errNoSuchFile is the fault of a mapping whose file cannot be reached.
