@@ -55,8 +55,8 @@ func AttachAll(prog *ebpf.Program, targets []*Target, opts *Options) ([]link.Lin
 func attachGroups(prog *ebpf.Program, groups []*group, o *Options) ([]link.Link, error) {
 	var errs []error
 	var err error
-	if o.Method, err = o.Method.resolve(); err == nil && prog == nil {
-		err = errors.New("no program")
+	if o.Method, err = o.Method.resolve(); err == nil {
+		err = usable(prog)
 	}
 	for _, g := range groups {
 		if err != nil {

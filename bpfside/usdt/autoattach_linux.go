@@ -87,7 +87,8 @@ func (m *Manager) attachUSDTSection(sec *Section, prog *ebpf.Program, o *AutoOpt
 	}
 	res, err := FileTargets(path, sec.Provider+":"+sec.Probe)
 	if err != nil {
-		return nil, err
+		// A fault of the file may be why the probe is not found.
+		return nil, errors.Join(append([]error{err}, res.Problems...)...)
 	}
 	return m.AttachAll(prog, res.Targets, &Options{PID: allIfZero(o.PID), Cookie: o.Cookie})
 }

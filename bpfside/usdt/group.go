@@ -26,6 +26,9 @@ func groupTargets(targets []*Target, o *Options) ([]*group, error) {
 	byKey := make(map[key]*group)
 	cookies := o.Cookies
 	for _, t := range targets {
+		if t == nil {
+			return nil, errors.New("attach: target is nil")
+		}
 		k := key{t.ID, o.PID}
 		switch {
 		case o.PID == 0:

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 
 	"github.com/cilium/ebpf"
@@ -107,6 +108,10 @@ func (m *Manager) AttachAll(prog *ebpf.Program, targets []*Target, opts *Options
 	if m.layout == nil {
 		return attachGroups(prog, groups, &o)
 	}
+	// Before the map is asked, which may be closed as well.
+	if err := usable(prog); err != nil {
+		return nil, groups[0].fail(o.Method, err)
+	}
 	leases := make([]*lease, 0, len(groups))
 	release := func() {
 		for _, l := range leases {
@@ -130,6 +135,17 @@ func (m *Manager) AttachAll(prog *ebpf.Program, targets []*Target, opts *Options
 		links[i] = &leasedLink{Link: links[i], lease: leases[i]}
 	}
 	return links, nil
+}
+
+// usable reports why a program cannot be attached at all.
+func usable(prog *ebpf.Program) error {
+	switch {
+	case prog == nil:
+		return errors.New("no program")
+	case prog.FD() < 0:
+		return fmt.Errorf("the program is closed: %w", os.ErrClosed)
+	}
+	return nil
 }
 
 // methodOf returns the method that a program of the collection was loaded for.
