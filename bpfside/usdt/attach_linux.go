@@ -55,8 +55,8 @@ func AttachAll(prog *ebpf.Program, targets []*Target, opts *Options) ([]link.Lin
 func attachGroups(prog *ebpf.Program, groups []*group, o *Options) ([]link.Link, error) {
 	var errs []error
 	var err error
-	if o.Method, err = o.Method.resolve(); err == nil {
-		err = usable(prog)
+	if o.Method, err = o.Method.resolve(); err == nil && prog == nil {
+		err = errors.New("no program")
 	}
 	for _, g := range groups {
 		if err != nil {
@@ -83,6 +83,9 @@ func attachGroups(prog *ebpf.Program, groups []*group, o *Options) ([]link.Link,
 
 // attach attaches the program to what was planned.
 func (g *group) attach(prog *ebpf.Program, m Method) (link.Link, error) {
+	if err := usable(prog); err != nil {
+		return nil, err
+	}
 	// The descriptor leads the kernel to the file that was just compared,
 	// whatever becomes of its name.
 	ex, err := link.OpenExecutable(fmt.Sprintf("/proc/self/fd/%d", g.file.Fd()))

@@ -27,6 +27,9 @@ type Attached struct {
 	Links map[string][]link.Link
 	// Left are the programs that were not attached, each with the reason.
 	Left []LeftProgram
+	// Problems are faults beside which programs were attached: locations that
+	// were left out, as by Options.LeftOut, and notes that cannot be read.
+	Problems []error
 }
 
 // A LeftProgram is a program that AutoAttach did not attach.

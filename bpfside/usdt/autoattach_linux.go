@@ -22,7 +22,10 @@ func (m *Manager) AutoAttach(opts *AutoOptions) (*Attached, error) {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(m.spec.Programs)) {
 		ps := m.spec.Programs[name]
-		links, err := m.attachSection(ps, m.coll.Programs[name], &o)
+		problem := func(err error) {
+			a.Problems = append(a.Problems, fmt.Errorf("program %s, section %q: %w", name, ps.SectionName, err))
+		}
+		links, err := m.attachSection(ps, m.coll.Programs[name], &o, problem)
 		switch {
 		case errors.Is(err, ErrLeftToCaller), errors.Is(err, ErrUnknownSection):
 			a.Left = append(a.Left, LeftProgram{name, ps.SectionName, err})
@@ -38,8 +41,8 @@ func (m *Manager) AutoAttach(opts *AutoOptions) (*Attached, error) {
 	return a, nil
 }
 
-// attachSection attaches one program by its section.
-func (m *Manager) attachSection(ps *ebpf.ProgramSpec, prog *ebpf.Program, o *AutoOptions) ([]link.Link, error) {
+// attachSection attaches one program by its section, and tells of what it leaves out.
+func (m *Manager) attachSection(ps *ebpf.ProgramSpec, prog *ebpf.Program, o *AutoOptions, problem func(error)) ([]link.Link, error) {
 	sec, err := ParseSection(ps.SectionName)
 	switch {
 	case err != nil:
@@ -55,10 +58,13 @@ func (m *Manager) attachSection(ps *ebpf.ProgramSpec, prog *ebpf.Program, o *Aut
 	}
 	switch sec.Kind {
 	case SectionUSDT:
-		return m.attachUSDTSection(&sec, prog, o)
+		return m.attachUSDTSection(&sec, prog, o, problem)
 	case SectionURDT:
 		return one(m.AttachURDT(prog, sec.Provider, sec.Probe, &URDTOptions{
 			NArgs: sec.NArgs, Cookie: o.URDTCookie, PID: allIfZero(o.PID), Path: sec.Path,
+			LeftOut: func(t *Target, reason error) {
+				problem(fmt.Errorf("%s: %w", printable(t.Path), reason))
+			},
 		}))
 	case SectionUprobe:
 		return one(attachUprobeSection(&sec, ps, prog, o))
@@ -80,7 +86,7 @@ func one(l link.Link, err error) ([]link.Link, error) {
 }
 
 // attachUSDTSection attaches a program to the probes that its section names.
-func (m *Manager) attachUSDTSection(sec *Section, prog *ebpf.Program, o *AutoOptions) ([]link.Link, error) {
+func (m *Manager) attachUSDTSection(sec *Section, prog *ebpf.Program, o *AutoOptions, problem func(error)) ([]link.Link, error) {
 	path, err := FindFile(sec.Path)
 	if err != nil {
 		return nil, err
@@ -90,7 +96,17 @@ func (m *Manager) attachUSDTSection(sec *Section, prog *ebpf.Program, o *AutoOpt
 		// A fault of the file may be why the probe is not found.
 		return nil, errors.Join(append([]error{err}, res.Problems...)...)
 	}
-	return m.AttachAll(prog, res.Targets, &Options{PID: allIfZero(o.PID), Cookie: o.Cookie})
+	for _, err := range res.Problems {
+		problem(err)
+	}
+	return m.AttachAll(prog, res.Targets, &Options{
+		PID: allIfZero(o.PID), Cookie: o.Cookie,
+		LeftOut: func(t *Target, loc *Location, reason error) {
+			if loc.Err == nil { // else it is among the problems of the file
+				problem(fmt.Errorf("%s in %s: %w", printable(t.String()), printable(t.Path), reason))
+			}
+		},
+	})
 }
 
 // allIfZero turns the pid of AutoOptions into that of Options.
