@@ -204,6 +204,11 @@ type image struct {
 type segment struct {
 	addr, off, size   uint64
 	exec, write, read bool
+
+	// reach is the end of this segment or of one before it, whichever is
+	// higher. In a list by address it never falls, so that a file with many
+	// segments and notes takes no time for each pair.
+	reach uint64
 }
 
 // loadSegments returns the PT_LOAD segments by ascending address.
@@ -218,11 +223,16 @@ func loadSegments(ef *elfFile) []segment {
 			continue
 		}
 		segs = append(segs, segment{
-			p.Vaddr, p.Off, p.Filesz,
-			p.Flags&elf.PF_X != 0, p.Flags&elf.PF_W != 0, p.Flags&elf.PF_R != 0,
+			addr: p.Vaddr, off: p.Off, size: p.Filesz,
+			exec: p.Flags&elf.PF_X != 0, write: p.Flags&elf.PF_W != 0, read: p.Flags&elf.PF_R != 0,
 		})
 	}
 	sort.SliceStable(segs, func(i, j int) bool { return segs[i].addr < segs[j].addr })
+	reach := uint64(0)
+	for i := range segs {
+		reach = max(reach, segs[i].addr+segs[i].size)
+		segs[i].reach = reach
+	}
 	return segs
 }
 
@@ -230,7 +240,9 @@ func loadSegments(ef *elfFile) []segment {
 // segment that has the wanted property. Segments may overlap in hostile or odd
 // files, so all are looked at.
 func (img *image) offset(addr, n uint64, want func(segment) bool) (uint64, bool) {
-	for _, s := range img.segments {
+	// None of the first ones reaches the address: see segment.reach.
+	first := sort.Search(len(img.segments), func(i int) bool { return img.segments[i].reach > addr })
+	for _, s := range img.segments[first:] {
 		if s.addr > addr {
 			break
 		}
