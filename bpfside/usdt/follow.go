@@ -84,6 +84,7 @@ type Follower struct {
 	change Change       // in the making
 	first  bool         // the first Change was not told yet
 	over   bool         // the followed process has ended
+	began  string       // when the followed process did: see startTime
 	next   time.Time    // of the look without cause
 	turn   int          // the last process that was looked at so
 
@@ -143,6 +144,7 @@ func newFollower(o *FollowOptions, open func(bufferSize int) (eventSource, error
 	if f.opts.PID < 0 {
 		return nil, fmt.Errorf("follow process %d: %w", f.opts.PID, os.ErrNotExist)
 	}
+	f.began = startTime(f.opts.PID)
 	// The events first: what is mapped while the processes are looked at is
 	// not missed then.
 	if f.source, err = open(f.opts.BufferSize); err != nil {
@@ -270,7 +272,7 @@ func (f *Follower) step() bool {
 
 // handle takes note of an event.
 func (f *Follower) handle(ev *procwatch.Event) {
-	if f.opts.PID != 0 && ev.PID != f.opts.PID {
+	if f.opts.PID != 0 && (ev.PID != f.opts.PID || f.over) {
 		return
 	}
 	_, holds := f.books.procs[ev.PID]
@@ -388,7 +390,10 @@ func (f *Follower) look(pid int) error {
 			now[o] = h
 		}
 	}
-	if len(now) == 0 && !alive(pid) {
+	// The number of the one process may have been given to another, while the
+	// consumer was busy. Asked behind the mappings, the answer is for all of them.
+	other := pid == f.opts.PID && startTime(pid) != f.began
+	if other || len(now) == 0 && !alive(pid) {
 		f.ended(pid)
 		return nil
 	}

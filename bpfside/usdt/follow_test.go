@@ -5,6 +5,7 @@ package usdt
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"os"
 	"os/exec"
@@ -96,6 +97,7 @@ func tracee(t *testing.T, provider string) *testutils.Child {
 // What no event told of is found when events were lost, and when a CPU has come
 // of which nothing is known.
 func TestFollowerScansAgain(t *testing.T) {
+	provider := fmt.Sprintf("scans%d", os.Getpid()) // another run of the tests may be seen
 	for _, tt := range []struct {
 		name string
 		play func(s *script)
@@ -105,11 +107,11 @@ func TestFollowerScansAgain(t *testing.T) {
 		{"source fails", func(s *script) { s.batches <- batch{err: errors.New("broken")} }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f, s, next := followScript(t, 20*time.Millisecond, "scans:here")
+			f, s, next := followScript(t, 20*time.Millisecond, provider+":here")
 			if c := next(); len(c.Added) > 0 {
 				t.Fatalf("first change %+v", c)
 			}
-			child := tracee(t, "scans")
+			child := tracee(t, provider)
 			time.Sleep(60 * time.Millisecond) // looks that find nothing, since they are at holders only
 			tt.play(s)
 			if c := next(); len(c.Added) != 1 || c.Added[0].PIDs[0] != child.PID {
@@ -220,4 +222,50 @@ func identityAt(t *testing.T, path string) FileID {
 		t.Fatal(err)
 	}
 	return id
+}
+
+// The number of the one process is given to another one: that is the end, whether it
+// is the exit that is told of late, or all of it is lost.
+func TestFollowerOfReusedPID(t *testing.T) {
+	child := tracee(t, "reused")
+	for name, b := range map[string]batch{
+		"exit": {events: []procwatch.Event{
+			{Kind: procwatch.Exit, PID: child.PID, TID: child.PID},
+			{Kind: procwatch.Map, PID: child.PID, Mapping: firstMapping(t, child.PID)},
+		}},
+		"lost": {lost: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &script{batches: make(chan batch, 1)}
+			f, err := newFollower(&FollowOptions{PID: child.PID, Interval: time.Hour}, func(int) (eventSource, error) { return s, nil }, []string{"reused:here"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			f.began += "0" // as if another process had had the number
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			s.batches <- b
+			var added, removed int
+			for c := range f.Changes(ctx) {
+				added, removed = added+len(c.Added), removed+len(c.Removed)
+			}
+			if added != 1 || removed != 1 || ctx.Err() != nil {
+				t.Errorf("%d targets added and %d removed (%v), want one each and the end", added, removed, ctx.Err())
+			}
+		})
+	}
+}
+
+// firstMapping returns the mapping of the program of a process.
+func firstMapping(t *testing.T, pid int) procmaps.Mapping {
+	t.Helper()
+	for m, err := range executableFiles(pid) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	t.Fatal("no mapping")
+	return procmaps.Mapping{}
 }

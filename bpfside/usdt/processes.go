@@ -88,12 +88,7 @@ func processes() ([]int, error) {
 // nobody has waited for. Of a process with several threads the first may end
 // before the others: it is alive.
 func alive(pid int) bool {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	// pid (comm) state …, where comm may hold anything.
-	_, rest, ok := cutLast(string(data), ") ")
+	rest, ok := processStat(pid)
 	if !ok || !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X") {
 		return ok
 	}
@@ -101,6 +96,31 @@ func alive(pid int) bool {
 		return err == nil
 	}
 	return false
+}
+
+// startTime returns when a process started, which does not change when it executes
+// another program: two that had the same number one after the other differ in it.
+// It is "" for a process that does not exist.
+func startTime(pid int) string {
+	rest, _ := processStat(pid)
+	fields := strings.Fields(rest)
+	// Field 22 of proc_pid_stat(5), in ticks since boot; the first here is 3.
+	const start = 22 - 3
+	if len(fields) <= start {
+		return ""
+	}
+	return fields[start]
+}
+
+// processStat returns what /proc/PID/stat says behind the name: the state first.
+func processStat(pid int) (rest string, ok bool) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", false
+	}
+	// pid (comm) state …, where comm may hold anything.
+	_, rest, ok = cutLast(string(data), ") ")
+	return rest, ok
 }
 
 // A ProcessError says that some processes could not be looked at.
