@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/nopfire/nopfire/elfgen"
+	"github.com/nopfire/nopfire/internal/sys"
 )
 
 // build returns the object for the running machine.
@@ -30,8 +31,28 @@ func raisedPrivileges() bool {
 	if os.Getuid() != os.Geteuid() || os.Getgid() != os.Getegid() {
 		return true
 	}
-	auxv, err := os.ReadFile("/proc/self/auxv")
+	auxv, err := readAuxv()
 	return err != nil || secure(auxv)
+}
+
+// readAuxv reads the auxiliary vector, as far as one page of it goes: Linux makes
+// some 25 entries of 16 bytes. Not by os.ReadFile: the first file that package os
+// opens sets the runtime's poller up, which ends a program that has no descriptors
+// left, and this may be the first one.
+func readAuxv() ([]byte, error) {
+	fd, err := sys.Open("/proc/self/auxv", syscall.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer syscall.Close(fd)
+	auxv := make([]byte, 4096)
+	for {
+		n, err := syscall.Read(fd, auxv)
+		if err == syscall.EINTR {
+			continue
+		}
+		return auxv[:max(n, 0)], err
+	}
 }
 
 // secure finds AT_SECURE, the kernel's own answer, in an auxiliary vector.
