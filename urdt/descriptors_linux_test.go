@@ -3,6 +3,7 @@
 package urdt
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -36,6 +37,9 @@ func TestFirstUseWithFewDescriptors(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe", "-test.run=^TestFirstUseWithFewDescriptors$")
 	cmd.Env = []string{role + "=1"}
 	out, err := cmd.CombinedOutput()
+	if errors.Is(err, syscall.ENOEXEC) {
+		t.Skip("skipped: this process runs under an emulator that cannot start itself")
+	}
 	if err != nil || !strings.Contains(string(out), "reach: process") && !strings.Contains(string(out), "reach: system") {
 		t.Errorf("%v\n%s", err, out)
 	}
