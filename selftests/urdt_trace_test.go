@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,12 +76,35 @@ func TestURDTTraceThreeLanguages(t *testing.T) {
 	t.Setenv(abi.PathVariable, object) // where the tracer looks, too
 	first := startFirer(t, object)
 	s := traceNames(t, 0, "urdt:dyn:one/2", "urdt:dyn:urdt11")
-	spy := testutils.Start(t, bpftrace, "-e", fmt.Sprintf(
+	spy := testutils.Start(t, bpftrace, "-B", "line", "-e", fmt.Sprintf(
 		`BEGIN { printf("ready\n"); } usdt:%s:urdt:probe2 { printf("%%d %%d %%d %%llx\n", pid, (int64)arg0, (int64)arg1, arg2); }`, object))
 	for line := ""; line != "ready"; {
 		line = spy.ReadLine()
 	}
-	time.Sleep(500 * time.Millisecond) // bpftrace attaches behind BEGIN
+	// bpftrace attaches behind BEGIN, to one site after the other: wait until it
+	// has seen a name of each shard.
+	warm := make(map[string]string) // what it prints → name
+	for i := 0; len(warm) < abi.Shards; i++ {
+		name := fmt.Sprintf("warm%d", i)
+		shard := abi.Shard(abi.Hash("dyn", name), abi.Shards)
+		if !slices.ContainsFunc(slices.Collect(maps.Values(warm)), func(n string) bool {
+			return abi.Shard(abi.Hash("dyn", n), abi.Shards) == shard
+		}) {
+			warm[fmt.Sprintf("%d 0 0 %x", first.PID, abi.Hashes("dyn", name))] = name
+		}
+	}
+	warmLines := maps.Clone(warm)
+	for deadline := time.Now().Add(time.Minute); len(warm) > 0; {
+		if time.Now().After(deadline) {
+			t.Fatalf("bpftrace does not see %v\n%s", warm, spy.Stderr())
+		}
+		for _, name := range warm {
+			urdtTell(first, "two "+name+" 0 0")
+		}
+		for line, err := spy.TryReadLine(300 * time.Millisecond); err == nil; line, err = spy.TryReadLine(300 * time.Millisecond) {
+			delete(warm, line)
+		}
+	}
 	peers := []*testutils.Child{first, startCPeer(t, object), startPyPeer(t, object)}
 	var want, wantSpy []string
 	for i, p := range peers {
@@ -95,12 +120,12 @@ func TestURDTTraceThreeLanguages(t *testing.T) {
 	if diff := cmp.Diff(want, nextEvents(t, s, len(want))); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	if err := spy.Cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
 	var gotSpy []string
-	for range wantSpy {
-		gotSpy = append(gotSpy, spy.ReadLine())
+	for len(gotSpy) < len(wantSpy) {
+		line := spy.ReadLine()
+		if _, ok := warmLines[line]; !ok {
+			gotSpy = append(gotSpy, line)
+		}
 	}
 	if diff := cmp.Diff(wantSpy, gotSpy); diff != "" {
 		t.Errorf("bpftrace (-want +got):\n%s", diff)
