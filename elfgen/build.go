@@ -1,7 +1,6 @@
 package elfgen
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -90,16 +89,13 @@ type builder struct {
 	probes    []probePlan
 	args      string // the argument strings of all probes
 	notesSize int
-	symbols   *elfimage.Symbols
-	soname    int
 	types     *typeWriter
 	sems      int // semaphores
 
-	image                                      *elfimage.Image
-	buildID, marker, dynsym, dynstr, sysv, gnu *elfimage.Section
-	text, base, probesSec, dynamic             *elfimage.Section
-	notes, btf, symtab, strtab                 *elfimage.Section
-	object                                     *Object
+	linking
+	text, base, probesSec      *elfimage.Section
+	notes, btf, symtab, strtab *elfimage.Section
+	object                     *Object
 }
 
 // probePlan is what is known of a probe before the layout.
@@ -209,24 +205,7 @@ func (b *builder) layout() {
 	im := elfimage.New(b.target)
 	b.image = im
 
-	b.buildID = im.Add(&elfimage.Section{
-		Name: ".note.gnu.build-id", Type: elfimage.ShtNote, Flags: alloc, Align: 4,
-		Data: elfimage.AppendNote(nil, b.target.Order, "GNU", 3, make([]byte, elfimage.BuildIDSize)),
-	})
-	b.marker = im.Add(&elfimage.Section{
-		Name: abi.MarkerSection, Type: elfimage.ShtNote, Flags: alloc, Align: 4,
-		Data: markerNote(b.target.Order, abi.KindProvider, sitesPerProbe),
-	})
-	b.gnu = im.Add(&elfimage.Section{Name: ".gnu.hash", Type: elfimage.ShtGNUHash, Flags: alloc, Align: 8, Size: b.symbols.GNUHashSize()})
-	b.sysv = im.Add(&elfimage.Section{
-		Name: ".hash", Type: elfimage.ShtHash, Flags: alloc, Align: 8,
-		EntSize: b.symbols.SysvHashWord(), Size: b.symbols.SysvHashSize(),
-	})
-	b.dynsym = im.Add(&elfimage.Section{
-		Name: ".dynsym", Type: elfimage.ShtDynsym, Flags: alloc, Align: 8,
-		EntSize: elfimage.SymSize, Info: 1, Size: b.symbols.TableSize(),
-	})
-	b.dynstr = im.Add(&elfimage.Section{Name: ".dynstr", Type: elfimage.ShtStrtab, Flags: alloc, Align: 1, Data: b.symbols.Strings()})
+	b.addTables(b.target.Order, abi.KindProvider, sitesPerProbe)
 	im.Add(b.text)
 	// perf takes the difference between address and offset of this section
 	// for that of the sites (tools/perf/util/symbol-elf.c,
@@ -239,11 +218,7 @@ func (b *builder) layout() {
 			Align: semaphoreSize, FileAlign: b.target.PageSize, Size: b.sems * semaphoreSize,
 		})
 	}
-	// glibc before 2.35 writes to the dynamic section.
-	b.dynamic = im.Add(&elfimage.Section{
-		Name: ".dynamic", Type: elfimage.ShtDynamic, Flags: alloc | elfimage.ShfWrite, Align: 8,
-		EntSize: elfimage.DynSize, Size: elfimage.DynamicSize,
-	})
+	b.addDynamic()
 	b.notes = im.Add(&elfimage.Section{Name: stapsdt.Section, Type: elfimage.ShtNote, Align: 4, Size: b.notesSize})
 	b.btf = im.Add(&elfimage.Section{Name: ".BTF", Type: elfimage.ShtProgbits, Align: 8, Size: b.types.b.Size()})
 	b.symtab = im.Add(&elfimage.Section{
@@ -252,30 +227,15 @@ func (b *builder) layout() {
 	})
 	b.strtab = im.Add(&elfimage.Section{Name: ".strtab", Type: elfimage.ShtStrtab, Align: 1, Data: b.symbols.Strings()})
 
-	b.gnu.LinkTo, b.sysv.LinkTo = b.dynsym, b.dynsym
-	b.dynsym.LinkTo, b.dynamic.LinkTo = b.dynstr, b.dynstr
 	b.symtab.LinkTo = b.strtab
 	im.Layout()
-}
-
-// markerNote returns the note that tells our objects from those of others, with
-// the kind of the object and the number of sites of each probe.
-func markerNote(order binary.ByteOrder, kind, sites uint32) []byte {
-	var desc [12]byte
-	order.PutUint32(desc[0:], abi.MarkerVersion)
-	order.PutUint32(desc[4:], kind)
-	order.PutUint32(desc[8:], sites)
-	return elfimage.AppendNote(nil, order, abi.MarkerOwner, abi.MarkerType, desc[:])
 }
 
 // write fills the sections and makes the object.
 func (b *builder) write() error {
 	im := b.image
-	b.symbols.WriteGNUHash(im.Bytes(b.gnu))
-	b.symbols.WriteSysvHash(im.Bytes(b.sysv))
-	b.symbols.WriteTable(im.Bytes(b.dynsym))
+	b.writeTables()
 	copy(im.Bytes(b.symtab), im.Bytes(b.dynsym))
-	im.PutDynamic(b.dynamic, b.sysv, b.gnu, b.dynstr, b.dynsym, b.soname)
 	b.types.b.Put(im.Bytes(b.btf))
 
 	obj := &Object{
@@ -313,7 +273,6 @@ func (b *builder) write() error {
 			return err
 		}
 	}
-	obj.Image = im.Finish(b.buildID)
-	copy(obj.BuildID[:], im.Bytes(b.buildID)[b.buildID.Size-elfimage.BuildIDSize:])
+	obj.Image, obj.BuildID = b.finish()
 	return nil
 }

@@ -282,9 +282,14 @@ func TestGolden(t *testing.T) {
 		sum := sha256.Sum256(o.Image)
 		fmt.Fprintf(&b, "%s %d bytes build-id %x sha256 %s\n", row.name, len(o.Image), o.BuildID, hex.EncodeToString(sum[:]))
 	}
-	const file = "testdata/golden.txt"
+	checkGolden(t, "testdata/golden.txt", b.String())
+}
+
+// checkGolden compares with a committed file, which -update writes.
+func checkGolden(t *testing.T, file, got string) {
+	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -292,8 +297,8 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.String() != string(want) {
-		t.Errorf("objects changed; if that is meant, run go test ./elfgen -update\n got %s\nwant %s", b.String(), want)
+	if got != string(want) {
+		t.Errorf("%s: changed; if that is meant, run go test ./elfgen -update\n got %s\nwant %s", file, got, want)
 	}
 }
 

@@ -57,15 +57,12 @@ type urdtBuilder struct {
 	property  property
 
 	args      [abi.MaxArgs + 1]string // argument strings by arity
-	exported  *elfimage.Symbols
-	all       *elfimage.Symbols // the sites too
-	soname    int
+	all       *elfimage.Symbols       // the exported ones and the sites
 	notesSize int
 
-	image                              *elfimage.Image
-	buildID, gnu, sysv, dynsym, dynstr *elfimage.Section
-	ehHeader, eh, text, base, dynamic  *elfimage.Section
-	notes, symtab, strtab              *elfimage.Section
+	linking
+	ehHeader, eh, text, base *elfimage.Section
+	notes, symtab, strtab    *elfimage.Section
 }
 
 // plan spells the arguments and names the symbols.
@@ -85,12 +82,12 @@ func (b *urdtBuilder) plan() {
 		Align: urdtcode.Stride, FileAlign: filePage, Data: b.code.Bytes,
 	}
 	n := len(b.code.Functions)
-	b.exported = elfimage.NewSymbols(b.target, n, 0)
+	b.symbols = elfimage.NewSymbols(b.target, n, 0)
 	b.all = elfimage.NewSymbols(b.target, n+len(b.args), 0)
-	b.soname = b.exported.AddString(abi.Library)
+	b.soname = b.symbols.AddString(abi.Library)
 	for _, f := range b.code.Functions {
 		sym := elfimage.Symbol{Section: b.text, Off: f.Off, Size: f.Size}
-		b.exported.Add([]byte(f.Name), sym)
+		b.symbols.Add([]byte(f.Name), sym)
 		b.all.Add([]byte(f.Name), sym)
 	}
 	// The sites of an arity have one symbol, for debuggers alone: a call by
@@ -100,7 +97,7 @@ func (b *urdtBuilder) plan() {
 			Section: b.text, Off: urdtcode.Site(n, 0), Size: abi.Shards * urdtcode.Stride,
 		})
 	}
-	b.exported.Sort()
+	b.symbols.Sort()
 	b.all.Sort()
 }
 
@@ -119,24 +116,7 @@ func (b *urdtBuilder) layout() {
 		Name: ".note.gnu.property", Type: elfimage.ShtNote, Flags: alloc, Align: 8,
 		Data: elfimage.AppendNote(nil, order, "GNU", 5, prop), // NT_GNU_PROPERTY_TYPE_0
 	})
-	b.buildID = im.Add(&elfimage.Section{
-		Name: ".note.gnu.build-id", Type: elfimage.ShtNote, Flags: alloc, Align: 4,
-		Data: elfimage.AppendNote(nil, order, "GNU", 3, make([]byte, elfimage.BuildIDSize)),
-	})
-	im.Add(&elfimage.Section{
-		Name: abi.MarkerSection, Type: elfimage.ShtNote, Flags: alloc, Align: 4,
-		Data: markerNote(order, abi.KindURDT, abi.Shards),
-	})
-	b.gnu = im.Add(&elfimage.Section{Name: ".gnu.hash", Type: elfimage.ShtGNUHash, Flags: alloc, Align: 8, Size: b.exported.GNUHashSize()})
-	b.sysv = im.Add(&elfimage.Section{
-		Name: ".hash", Type: elfimage.ShtHash, Flags: alloc, Align: 8,
-		EntSize: b.exported.SysvHashWord(), Size: b.exported.SysvHashSize(),
-	})
-	b.dynsym = im.Add(&elfimage.Section{
-		Name: ".dynsym", Type: elfimage.ShtDynsym, Flags: alloc, Align: 8,
-		EntSize: elfimage.SymSize, Info: 1, Size: b.exported.TableSize(),
-	})
-	b.dynstr = im.Add(&elfimage.Section{Name: ".dynstr", Type: elfimage.ShtStrtab, Flags: alloc, Align: 1, Data: b.exported.Strings()})
+	b.addTables(order, abi.KindURDT, abi.Shards)
 	// The sizes first, the content when the addresses are known.
 	frames, _ := b.code.EhFrame(0, 0, 0)
 	b.ehHeader = im.Add(&elfimage.Section{Name: ".eh_frame_hdr", Type: elfimage.ShtProgbits, Flags: alloc, Align: 4, Size: b.code.EhFrameHeaderSize()})
@@ -144,10 +124,7 @@ func (b *urdtBuilder) layout() {
 	im.Add(b.text)
 	// For perf, see Build.
 	b.base = im.Add(&elfimage.Section{Name: stapsdt.BaseSection, Type: elfimage.ShtProgbits, Flags: alloc, Align: 1, Size: 1})
-	b.dynamic = im.Add(&elfimage.Section{
-		Name: ".dynamic", Type: elfimage.ShtDynamic, Flags: alloc | elfimage.ShfWrite, Align: 8,
-		EntSize: elfimage.DynSize, Size: elfimage.DynamicSize,
-	})
+	b.addDynamic()
 	b.notes = im.Add(&elfimage.Section{Name: stapsdt.Section, Type: elfimage.ShtNote, Align: 4, Size: b.notesSize})
 	b.symtab = im.Add(&elfimage.Section{
 		Name: ".symtab", Type: elfimage.ShtSymtab, Align: 8,
@@ -155,8 +132,6 @@ func (b *urdtBuilder) layout() {
 	})
 	b.strtab = im.Add(&elfimage.Section{Name: ".strtab", Type: elfimage.ShtStrtab, Align: 1, Data: b.all.Strings()})
 
-	b.gnu.LinkTo, b.sysv.LinkTo = b.dynsym, b.dynsym
-	b.dynsym.LinkTo, b.dynamic.LinkTo = b.dynstr, b.dynstr
 	b.symtab.LinkTo = b.strtab
 	im.Layout()
 }
@@ -164,11 +139,8 @@ func (b *urdtBuilder) layout() {
 // write fills the sections and makes the object.
 func (b *urdtBuilder) write() (*Object, error) {
 	im := b.image
-	b.exported.WriteGNUHash(im.Bytes(b.gnu))
-	b.exported.WriteSysvHash(im.Bytes(b.sysv))
-	b.exported.WriteTable(im.Bytes(b.dynsym))
+	b.writeTables()
 	b.all.WriteTable(im.Bytes(b.symtab))
-	im.PutDynamic(b.dynamic, b.sysv, b.gnu, b.dynstr, b.dynsym, b.soname)
 	frames, header := b.code.EhFrame(b.text.Addr, b.eh.Addr, b.ehHeader.Addr)
 	copy(im.Bytes(b.eh), frames)
 	copy(im.Bytes(b.ehHeader), header)
@@ -197,7 +169,6 @@ func (b *urdtBuilder) write() (*Object, error) {
 			}
 		}
 	}
-	o.Image = im.Finish(b.buildID)
-	copy(o.BuildID[:], im.Bytes(b.buildID)[b.buildID.Size-elfimage.BuildIDSize:])
+	o.Image, o.BuildID = b.finish()
 	return o, nil
 }

@@ -52,19 +52,7 @@ func TestURDTGolden(t *testing.T) {
 		o := mustBuildURDT(t, m)
 		fmt.Fprintf(&b, "%s %d bytes build-id %x sha256 %x\n", m, len(o.Image), o.BuildID, sha256.Sum256(o.Image))
 	}
-	const file = "testdata/urdt.txt"
-	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b.String() != string(want) {
-		t.Errorf("liburdt.so.1 changed:\n got %s\nwant %s", b.String(), want)
-	}
+	checkGolden(t, "testdata/urdt.txt", b.String())
 }
 
 func TestURDTMachines(t *testing.T) {
