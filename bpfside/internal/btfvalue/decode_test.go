@@ -49,7 +49,7 @@ func TestDecode(t *testing.T) {
 		{"enumerator", hue, "\x07\x00\x00\x00", "BLUE", `"BLUE"`},
 		{"no enumerator", hue, "\x03\x00\x00\x00", "3", "3"},
 		{"negative enumerator", sgn, "\xff\xff\xff\xff", "NEG", `"NEG"`},
-		{"pointer", &btf.Pointer{Target: s32}, "\x10\x00\x00\x00\x00\x00\x00\x00", "0x10", "16"},
+		{"pointer", &btf.Pointer{Target: s32}, "\x10\x00\x00\x00\x00\x00\x00\x00", "0x10", `"0x10"`},
 		{"float", &btf.Float{Name: "float", Size: 4}, "\x00\x00\xc0\x3f", "1.5", "1.5"},
 		{"not a number", &btf.Float{Name: "float", Size: 4}, "\x00\x00\xc0\x7f", "NaN", "null"},
 		{"text", array(char, 8), "ab\x00cdefg", `"ab"`, `"ab"`},

@@ -122,6 +122,12 @@ func (t Text) MarshalJSON() ([]byte, error) {
 	return json.Marshal(s)
 }
 
+// MarshalJSON writes the address as text: numbers of JSON lose their low bits in
+// many readers.
+func (p Pointer) MarshalJSON() ([]byte, error) {
+	return json.Marshal("0x" + strconv.FormatUint(uint64(p), 16))
+}
+
 // jsonable replaces what JSON has no number for.
 func jsonable(v Value) any {
 	if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
