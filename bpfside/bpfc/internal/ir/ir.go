@@ -172,6 +172,10 @@ type Global struct {
 	Constant bool
 	Relocs   []Reloc  // pointers in Data; in ".maps" alone, where loaders resolve them
 	BTF      *btf.Var // nil of string literals
+	// Events are the types of what the program sends through this map, a ring
+	// buffer or a perf buffer, in the order in which they are met. spec writes
+	// each as a declaration tag of the map's variable, "event:struct NAME".
+	Events []btf.Type
 	Pos      Pos
 }
 
@@ -191,7 +195,14 @@ type Block struct {
 	Params []*Value // Op is OpParam
 	Values []*Value
 	Term   Term
+	// Unroll is what the source asks for a loop, in the block to which the loop
+	// jumps back: 0 nothing, 1 to leave it a loop, n to have it unrolled if it
+	// runs at most n times ("#pragma unroll n"), [UnrollFull] to have it unrolled.
+	Unroll int
 }
+
+// UnrollFull asks for a loop to be unrolled, however often it runs.
+const UnrollFull = 1<<31 - 1
 
 // A Value is an operation and its result.
 type Value struct {
