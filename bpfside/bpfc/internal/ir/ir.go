@@ -176,7 +176,7 @@ type Global struct {
 	// buffer or a perf buffer, in the order in which they are met. spec writes
 	// each as a declaration tag of the map's variable, "event:struct NAME".
 	Events []btf.Type
-	Pos      Pos
+	Pos    Pos
 }
 
 // SymbolName implements [Symbol].
