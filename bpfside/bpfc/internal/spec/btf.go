@@ -50,6 +50,16 @@ func (w *writer) writeTypes() error {
 			return err
 		}
 	}
+	for _, g := range w.m.Globals {
+		if _, ok := w.places[g]; !ok {
+			continue
+		}
+		for _, t := range g.Events {
+			if err := add(t); err != nil {
+				return err
+			}
+		}
+	}
 	for _, t := range w.m.Types {
 		if err := add(t); err != nil {
 			return err
@@ -85,6 +95,7 @@ func (w *writer) datasecs() []*btf.Datasec {
 			out = append(out, ds)
 		}
 		v := *g.BTF
+		v.Tags = append(slices.Clone(v.Tags), eventTags(g)...)
 		info := btf.VarSecinfo{Type: &v}
 		switch {
 		case defined:
@@ -112,6 +123,30 @@ func (w *writer) datasecs() []*btf.Datasec {
 		slices.SortStableFunc(ds.Vars, func(a, b btf.VarSecinfo) int { return cmp.Compare(a.Offset, b.Offset) })
 	}
 	return out
+}
+
+// eventTags returns the declaration tags that tell what goes through a map, as C
+// would spell the type: "event:struct NAME". Types without a name have none.
+func eventTags(g *ir.Global) []string {
+	var tags []string
+	for _, t := range g.Events {
+		name := t.TypeName()
+		if name == "" {
+			continue
+		}
+		switch t.(type) {
+		case *btf.Struct:
+			name = "struct " + name
+		case *btf.Union:
+			name = "union " + name
+		case *btf.Enum:
+			name = "enum " + name
+		}
+		if tag := "event:" + name; !slices.Contains(tags, tag) {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
 }
 
 // Fields of the header of BTF (linux/btf.h, struct btf_header).

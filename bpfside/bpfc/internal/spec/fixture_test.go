@@ -113,6 +113,7 @@ func fixture() (*ir.Module, []lower.Code) {
 		uintMember("type", 1, 0), uintMember("max_entries", 16, 8),
 		{Name: "key", Type: tIntPtr, Offset: 128}, {Name: "value", Type: &btf.Pointer{Target: tEvent}, Offset: 192},
 	}}, 32)
+	events.Events = []btf.Type{tEvent, &btf.Typedef{Name: "sum_t", Type: tInt}, &btf.Struct{Name: "gone", Size: 4, Members: []btf.Member{{Name: "by", Type: tInt}}}}
 	g := global("g", ".data", ir.External, tInt, 4, 3)
 	s := global("s", ".data", ir.Static, tInt, 4, 4)
 	c := global("c", ".rodata", ir.External, &btf.Const{Type: &btf.Volatile{Type: tInt}}, 4, 5)

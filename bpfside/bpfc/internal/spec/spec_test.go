@@ -132,6 +132,9 @@ func TestCollectionSpec(t *testing.T) {
 	if m == nil || m.Type != ebpf.Hash || m.KeySize != 4 || m.ValueSize != 16 || m.MaxEntries != 16 || m.Value.TypeName() != "ev" {
 		t.Errorf("map %+v", m)
 	}
+	if diff := cmp.Diff([]string{"event:struct ev", "event:sum_t", "event:struct gone"}, m.Tags); diff != "" {
+		t.Errorf("tags of the map, -want +got:\n%s", diff)
+	}
 	for name, want := range map[string][]byte{"g": le32(3), "c": le32(5), "z": make([]byte, 16)} {
 		v := spec.Variables[name]
 		if v == nil {
@@ -176,9 +179,12 @@ func TestCollectionSpec(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	var sent *btf.Struct
-	if err := spec.Types.TypeByName("sent", &sent); err != nil {
-		t.Error(err)
+	// Types that nothing in the object has, but user space will see.
+	for _, name := range []string{"sent", "gone"} {
+		var s *btf.Struct
+		if err := spec.Types.TypeByName(name, &s); err != nil {
+			t.Errorf("struct %s: %v", name, err)
+		}
 	}
 }
 
