@@ -12,7 +12,7 @@ import (
 	"github.com/cilium/ebpf/perf"
 	"github.com/cilium/ebpf/ringbuf"
 
-	"github.com/nopfire/nopfire/bpfside/internal/btfvalue"
+	"github.com/nopfire/nopfire/bpfside/btfvalue"
 )
 
 // An Event is something that a program has sent.

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/nopfire/nopfire/bpfside/internal/btfvalue"
+	"github.com/nopfire/nopfire/bpfside/btfvalue"
 	"github.com/nopfire/nopfire/internal/feature"
 )
 

@@ -31,8 +31,8 @@ type Options struct {
 	NoPrintk bool
 }
 
-// A Session is a loaded object. Its methods may not be called concurrently,
-// unless they say so.
+// A Session is a loaded object. Its methods may not be called concurrently, but for
+// Snapshot while Events goes on.
 type Session struct {
 	opts     Options
 	spec     *ebpf.CollectionSpec

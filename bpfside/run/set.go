@@ -9,7 +9,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"github.com/nopfire/nopfire/bpfside/internal/btfvalue"
+	"github.com/nopfire/nopfire/bpfside/btfvalue"
 )
 
 // ErrNoVariable says that an object has no global variable of a name.

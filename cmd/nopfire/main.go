@@ -25,10 +25,10 @@ const (
 	exitPrivileges = 3
 )
 
-func main() { os.Exit(run()) }
+func main() { os.Exit(command()) }
 
-// run is the whole command: it reads os.Args and returns the exit status.
-func run() int {
+// command is the whole program: it reads os.Args and returns the exit status.
+func command() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
@@ -49,6 +49,10 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writ
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
+	}
+	var child *childExit
+	if errors.As(err, &child) {
+		return child.status
 	}
 	var usage *usageError
 	if !started || errors.As(err, &usage) {

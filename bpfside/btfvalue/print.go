@@ -113,13 +113,13 @@ func (e Enum) MarshalJSON() ([]byte, error) {
 // MarshalJSON writes the bytes as hexadecimal digits.
 func (b Bytes) MarshalJSON() ([]byte, error) { return json.Marshal(hex.EncodeToString(b)) }
 
-// MarshalJSON writes a string of valid UTF-8, with U+FFFD for what is not.
+// MarshalJSON writes a string, and text that is no UTF-8 as {"hex": "61ff"}: so
+// that nothing is lost.
 func (t Text) MarshalJSON() ([]byte, error) {
-	s := string(t)
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "\ufffd")
+	if !utf8.ValidString(string(t)) {
+		return json.Marshal(map[string]string{"hex": hex.EncodeToString([]byte(t))})
 	}
-	return json.Marshal(s)
+	return json.Marshal(string(t))
 }
 
 // MarshalJSON writes the address as text: numbers of JSON lose their low bits in

@@ -3,7 +3,7 @@ package btfvalue_test
 import (
 	"testing"
 
-	"github.com/nopfire/nopfire/bpfside/internal/btfvalue"
+	"github.com/nopfire/nopfire/bpfside/btfvalue"
 )
 
 func TestAdd(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nopfire/nopfire/bpfside/internal/btfvalue"
+	"github.com/nopfire/nopfire/bpfside/btfvalue"
 )
 
 func TestWriteLog2(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 
-	"github.com/nopfire/nopfire/bpfside/internal/btfvalue"
+	"github.com/nopfire/nopfire/bpfside/btfvalue"
 )
 
 // What is encoded reads back as the text that it was, or as the one given.
