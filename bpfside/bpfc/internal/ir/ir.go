@@ -112,6 +112,7 @@ type Func struct {
 	Name    string
 	Section string // of a program, such as "usdt/libc:setjmp"; "" of other functions
 	Linkage Linkage
+	Used    bool // __attribute__((used)): kept though nothing here names it
 	Hidden  bool // __hidden: verified with its callers although it is external
 	Inline  InlineHint
 	// AddrTaken functions are callbacks of helpers: the kernel calls them, and
@@ -162,6 +163,7 @@ type Global struct {
 	Name    string
 	Section string
 	Linkage Linkage
+	Used    bool // __attribute__((used)), as SEC has it: kept though nothing names it
 	Hidden  bool
 	Extern  bool   // declared here and given by the loader: no Data
 	Data    []byte // Size bytes, or nil for zeros

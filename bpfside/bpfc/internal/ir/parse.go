@@ -317,6 +317,8 @@ func (p *parser) global() error {
 			g.Size, err = p.size()
 		case w == "align":
 			g.Align, err = p.size()
+		case w == "used":
+			g.Used = true
 		case w == "hidden":
 			g.Hidden = true
 		case w == "extern":
@@ -365,6 +367,8 @@ func (p *parser) funcHead() error {
 			f.Linkage = link
 		case w == "section":
 			f.Section, err = p.quoted()
+		case w == "used":
+			f.Used = true
 		case w == "hidden":
 			f.Hidden = true
 		case w == "inline":

@@ -62,7 +62,7 @@ func (g *Global) String() string {
 	for _, flag := range []struct {
 		on   bool
 		word string
-	}{{g.Hidden, " hidden"}, {g.Extern, " extern"}, {g.Constant, " const"}} {
+	}{{g.Used, " used"}, {g.Hidden, " hidden"}, {g.Extern, " extern"}, {g.Constant, " const"}} {
 		if flag.on {
 			b.WriteString(flag.word)
 		}
@@ -94,6 +94,7 @@ func (f *Func) Fprint(w io.Writer) {
 		on   bool
 		word string
 	}{
+		{f.Used, " used"},
 		{f.Hidden, " hidden"},
 		{f.Inline == InlineAlways, " inline"},
 		{f.Inline == InlineNever, " noinline"},

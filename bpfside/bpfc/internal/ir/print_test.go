@@ -7,14 +7,14 @@ import (
 
 // everything has each operation, end of a block, and flag in the form in which
 // it is printed.
-const everything = `global @hits section ".bss" size 8 align 8 external hidden
+const everything = `global @hits section ".bss" size 8 align 8 external used hidden
 global @.str section ".rodata.str1.1" size 3 align 1 static const data "h\x00\xff"
 global @counts section ".maps" size 32 align 8 weak data "\x01" reloc 24 @prog reloc 16 @"odd name"
 global @"odd name" section ".kconfig" size 4 align 4 static extern
 
 func @extern void external
 
-func @sum i64 weak hidden noinline {
+func @sum i64 weak used hidden noinline {
 b1(v1 i64 "a", v2 i64):
 	v3 i64 = add v1, v2
 	ret v3
