@@ -59,11 +59,13 @@ func (a *Attached) Close() error {
 
 // AutoAttach attaches the programs of a collection to what their sections name:
 // SEC("usdt/PATH:PROVIDER:NAME") and SEC("usdt.s/…") to USDT probes, where
-// PROVIDER and NAME may be patterns; SEC("urdt/PATH:NARGS:PROVIDER:NAME") to
-// tracepoints that are defined at run time, see AttachURDT; uprobe, uretprobe and their .multi forms,
-// tracepoint, raw_tp and tp_btf, fentry, fexit and fmod_ret as libbpf does. A
-// program whose section names nothing, as SEC("usdt"), is left to the caller, and
-// one in any other section is reported: see Attached.Left.
+// PROVIDER and NAME may be patterns, and a PATH of AnyObject stands for all that
+// the process, or any process, has mapped; SEC("urdt/PATH:NARGS:PROVIDER:NAME") to
+// tracepoints that are defined at run time, see AttachURDT; uprobe, uretprobe and
+// their .multi forms, kprobe, kretprobe, ksyscall, kretsyscall, tracepoint, raw_tp,
+// tp_btf, fentry, fexit, fmod_ret, lsm and iter as libbpf does. A program whose
+// section names nothing, as SEC("usdt"), is left to the caller, and one in any other
+// section is reported: see Attached.Left.
 //
 // If one of them cannot be attached, none remains attached, and the error names
 // each program that is in the way. The caller closes the result.

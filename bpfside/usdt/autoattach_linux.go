@@ -72,6 +72,12 @@ func (m *Manager) attachSection(ps *ebpf.ProgramSpec, prog *ebpf.Program, o *Aut
 		return one(link.Tracepoint(sec.Group, sec.Name, prog, nil))
 	case SectionRawTracepoint:
 		return one(link.AttachRawTracepoint(link.RawTracepointOptions{Name: sec.Name, Program: prog}))
+	case SectionKprobe:
+		return one(attachKprobeSection(&sec, prog))
+	case SectionLSM:
+		return one(link.AttachLSM(link.LSMOptions{Program: prog}))
+	case SectionIter:
+		return one(link.AttachIter(link.IterOptions{Program: prog}))
 	case SectionTracing:
 		return one(link.AttachTracing(link.TracingOptions{Program: prog}))
 	}
@@ -87,12 +93,11 @@ func one(l link.Link, err error) ([]link.Link, error) {
 
 // attachUSDTSection attaches a program to the probes that its section names.
 func (m *Manager) attachUSDTSection(sec *Section, prog *ebpf.Program, o *AutoOptions, problem func(error)) ([]link.Link, error) {
-	path, err := FindFile(sec.Path)
+	res, err := sectionTargets(sec, o.PID)
 	if err != nil {
-		return nil, err
-	}
-	res, err := FileTargets(path, sec.Provider+":"+sec.Probe)
-	if err != nil {
+		if res == nil {
+			return nil, err
+		}
 		// A fault of the file may be why the probe is not found.
 		return nil, errors.Join(append([]error{err}, res.Problems...)...)
 	}
@@ -107,6 +112,34 @@ func (m *Manager) attachUSDTSection(sec *Section, prog *ebpf.Program, o *AutoOpt
 			}
 		},
 	})
+}
+
+// sectionTargets finds the probes that a section names: in its file or, if the path
+// is AnyObject, in everything that the process, or any process for pid 0, has mapped.
+func sectionTargets(sec *Section, pid int) (*Result, error) {
+	pattern := sec.Provider + ":" + sec.Probe
+	switch {
+	case sec.Path != AnyObject:
+		path, err := FindFile(sec.Path)
+		if err != nil {
+			return nil, err
+		}
+		return FileTargets(path, pattern)
+	case pid > 0:
+		return ProcessTargets(pid, pattern)
+	}
+	return AllTargets(pattern)
+}
+
+// attachKprobeSection attaches a program to the function of the kernel that its
+// section names. Those of system calls have a prefix that cilium/ebpf finds.
+func attachKprobeSection(sec *Section, prog *ebpf.Program) (l link.Link, err error) {
+	if sec.Return {
+		l, err = link.Kretprobe(sec.Function, prog, nil)
+	} else {
+		l, err = link.Kprobe(sec.Function, prog, &link.KprobeOptions{Offset: sec.Offset})
+	}
+	return l, feature.Explain("attach", err, feature.PerfUprobeCaps...)
 }
 
 // allIfZero turns the pid of AutoOptions into that of Options.

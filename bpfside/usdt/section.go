@@ -23,6 +23,9 @@ const (
 	// SectionTracing is tp_btf, fentry, fexit and fmod_ret: what the
 	// program is attached to is settled when it is loaded.
 	SectionTracing
+	SectionKprobe
+	SectionLSM
+	SectionIter
 )
 
 // A Section is what the name of a program's section, SEC("…"), says about where
@@ -47,9 +50,9 @@ type Section struct {
 	Provider, Probe string
 	// NArgs is the number of arguments of a SectionURDT.
 	NArgs int
-	// Function is the function of a uprobe, and Offset the place in it. For
-	// Multi it is a pattern, and stands for all functions that match. Return
-	// tells that it is the return that is probed.
+	// Function is the function of a uprobe or kprobe, and Offset the place in
+	// it. For Multi it is a pattern, and stands for all functions that match.
+	// Return tells that it is the return that is probed.
 	Function      string
 	Offset        uint64
 	Multi, Return bool
@@ -78,6 +81,8 @@ const (
 	formUprobe        = "uprobe/PATH:FUNCTION[+OFFSET]"
 	formUretprobe     = "uretprobe/PATH:FUNCTION"
 	formUprobeMulti   = "uprobe.multi/PATH:PATTERN"
+	formKprobe        = "kprobe/FUNCTION[+OFFSET]"
+	formKretprobe     = "kretprobe/FUNCTION"
 	formTracepoint    = "tracepoint/GROUP/NAME"
 	formRawTracepoint = "raw_tp/NAME"
 )
@@ -92,6 +97,9 @@ const (
 //	[?] u[ret]probe.multi[.s]         [ / PATH : PATTERN ]
 //	[?] tracepoint | tp               [ / GROUP / NAME ]
 //	[?] raw_tracepoint | raw_tp [.w]  [ / NAME ]
+//	[?] k[ret]probe                   [ / FUNCTION [ + OFFSET ] ]
+//	[?] k[ret]syscall                 [ / NAME ]
+//	[?] lsm[.s] | iter[.s]            [ / NAME ]
 //	[?] tp_btf | fentry[.s] | fexit[.s] | fmod_ret[.s]  [ / NAME ]
 func ParseSection(name string) (Section, error) {
 	var s Section
@@ -148,6 +156,36 @@ func ParseSection(name string) (Section, error) {
 		p.want = word + "/NAME"
 		if slash {
 			s.Name = p.last("name", "/")
+		}
+	case "lsm", "iter":
+		s.Kind, s.Sleepable = SectionLSM, sleepable
+		if base == "iter" {
+			s.Kind = SectionIter
+		}
+		p.want = word + "/NAME"
+		if slash {
+			s.Name = p.last("name", "/")
+		}
+	case "kprobe", "kretprobe":
+		if sleepable {
+			break
+		}
+		s.Kind, s.Return = SectionKprobe, base == "kretprobe"
+		p.want = formKprobe
+		if s.Return {
+			p.want = formKretprobe
+		}
+		if slash {
+			s.function(p)
+		}
+	case "ksyscall", "kretsyscall":
+		if sleepable {
+			break
+		}
+		s.Kind, s.Return = SectionKprobe, base == "kretsyscall"
+		p.want = word + "/NAME"
+		if slash {
+			s.Function = "sys_" + p.last("name", "/+:")
 		}
 	case "tracepoint", "tp":
 		if sleepable {

@@ -69,8 +69,18 @@ var sectionRows = []struct {
 	{"tp_btf/sys_enter", Section{Kind: SectionTracing, Name: "sys_enter"}, ""},
 	{"fentry.s/do_x", Section{Kind: SectionTracing, Sleepable: true, Name: "do_x"}, ""},
 
+	{"kprobe/do_x", Section{Kind: SectionKprobe, Function: "do_x"}, ""},
+	{"kprobe/do_x+8", Section{Kind: SectionKprobe, Function: "do_x", Offset: 8}, ""},
+	{"kretprobe/do_x", Section{Kind: SectionKprobe, Return: true, Function: "do_x"}, ""},
+	{"kretprobe/do_x+8", Section{}, "at byte 14: an offset, which the return of a function has not, want kretprobe/FUNCTION"},
+	{"ksyscall/openat", Section{Kind: SectionKprobe, Function: "sys_openat"}, ""},
+	{"kretsyscall/openat", Section{Kind: SectionKprobe, Return: true, Function: "sys_openat"}, ""},
+	{"ksyscall/", Section{}, "at byte 9: no name, want ksyscall/NAME"},
+	{"kprobe.multi/do_*", Section{}, ""},
+	{"lsm.s/bpf", Section{Kind: SectionLSM, Sleepable: true, Name: "bpf"}, ""},
+	{"iter/task", Section{Kind: SectionIter, Name: "task"}, ""},
+
 	{"xdp", Section{Bare: true}, ""},
-	{"kprobe/do_x", Section{}, ""},
 	{"", Section{Bare: true}, ""},
 }
 
@@ -137,6 +147,11 @@ func FuzzParseSection(f *testing.F) {
 			if i := strings.LastIndex(name, "+"); i >= 0 && !s.Multi && !strings.HasSuffix(name, tail) {
 				name = name[:i]
 			}
+		case SectionKprobe:
+			if s.Function == "" || s.Return && s.Offset != 0 {
+				t.Fatalf("%q: %+v", name, s)
+			}
+			return
 		case SectionTracepoint:
 			tail = s.Group + "/" + s.Name
 		default:
