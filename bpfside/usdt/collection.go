@@ -7,6 +7,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"github.com/nopfire/nopfire/bpfside/internal/kconfig"
 	"github.com/nopfire/nopfire/internal/feature"
 )
 
@@ -83,7 +84,7 @@ func PrepareCollection(spec *ebpf.CollectionSpec, m Method) error {
 			}
 		}
 	}
-	if err := fillKconfig(spec, runningKernel); err != nil {
+	if err := fillKconfig(spec, kconfig.Running); err != nil {
 		return fmt.Errorf("prepare collection: %w", err)
 	}
 	return nil

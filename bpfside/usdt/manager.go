@@ -339,3 +339,20 @@ func (l *leasedLink) Pin(path string) error {
 }
 
 var errNoCookies = errors.New("the kernel has no bpf cookies, and without them the address at which a file is loaded must be known: give a pid")
+
+// putUint writes the low bytes of n.
+func putUint(dst []byte, order binary.ByteOrder, n uint64) error {
+	switch len(dst) {
+	case 1:
+		dst[0] = byte(n)
+	case 2:
+		order.PutUint16(dst, uint16(n))
+	case 4:
+		order.PutUint32(dst, uint32(n))
+	case 8:
+		order.PutUint64(dst, n)
+	default:
+		return fmt.Errorf("variable of %d bytes", len(dst))
+	}
+	return nil
+}

@@ -24,9 +24,9 @@ func newTestManager(t *testing.T, n uint32) (*Manager, *ebpf.Collection) {
 	if err := PrepareProgram(spec.Programs["on_probe"], Auto); err != nil {
 		t.Fatal(err)
 	}
-	facts := *fakeKernel
-	facts.cookies = func() (bool, error) { return true, nil }
-	if err := fillKconfig(spec, &facts); err != nil {
+	kernel := *fakeKernel
+	kernel.Cookies = func() (bool, error) { return true, nil }
+	if err := fillKconfig(spec, &kernel); err != nil {
 		t.Fatal(err)
 	}
 	c, err := ebpf.NewCollection(spec)

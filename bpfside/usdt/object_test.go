@@ -13,6 +13,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 
+	"github.com/nopfire/nopfire/bpfside/internal/kconfig"
 	"github.com/nopfire/nopfire/elfgen/stapsdt"
 	"github.com/nopfire/nopfire/internal/testutils"
 )
@@ -74,12 +75,12 @@ func buildObject(t testing.TB, flags ...string) []byte {
 }
 
 // fakeKernel has a few options, and no cookies.
-var fakeKernel = &kernelFacts{
-	version:    func() (uint32, error) { return 0x061200, nil },
-	cookies:    func() (bool, error) { return false, nil },
-	sysWrapper: func() (bool, error) { return true, nil },
-	options: func(names map[string]bool) (map[string]string, error) {
-		return parseOptions(strings.NewReader("CONFIG_TRISTATE=m\nCONFIG_CHAR=y\nCONFIG_NAME=\"name\"\nCONFIG_NEGATIVE=-3\n"), names)
+var fakeKernel = &kconfig.Kernel{
+	Version:        func() (uint32, error) { return 0x061200, nil },
+	Cookies:        func() (bool, error) { return false, nil },
+	SyscallWrapper: func() (bool, error) { return true, nil },
+	Options: func(map[string]bool) (map[string]string, error) {
+		return map[string]string{"CONFIG_TRISTATE": "m", "CONFIG_CHAR": "y", "CONFIG_NAME": `"name"`, "CONFIG_NEGATIVE": "-3"}, nil
 	},
 }
 
@@ -193,7 +194,7 @@ func TestFillKconfig(t *testing.T) {
 		t.Errorf("an option that is not there: %v", err)
 	}
 	mute := *fakeKernel
-	mute.options = func(map[string]bool) (map[string]string, error) { return nil, os.ErrNotExist }
+	mute.Options = func(map[string]bool) (map[string]string, error) { return nil, os.ErrNotExist }
 	if err := fillKconfig(strong, &mute); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no configuration: %v", err)
 	}

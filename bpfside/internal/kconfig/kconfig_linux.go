@@ -19,7 +19,7 @@ var Running = &Kernel{
 		signature, _ := os.ReadFile("/proc/version_signature") // Ubuntu only
 		return kernelVersion(unix.ByteSliceToString(u.Release[:]), unix.ByteSliceToString(u.Version[:]), string(signature))
 	},
-	Cookies:    haveCookies,
+	Cookies:        haveCookies,
 	SyscallWrapper: hasSyscallWrapper,
 	Options: func(names map[string]bool) (map[string]string, error) {
 		var u unix.Utsname

@@ -9,8 +9,10 @@ import (
 	"github.com/nopfire/nopfire/internal/testutils"
 )
 
+func TestMain(m *testing.M) { testutils.Main(m) }
+
 // What the running kernel says of itself.
-func TestRunningKernel(t *testing.T) {
+func TestRunning(t *testing.T) {
 	version, err := Running.Version()
 	if err != nil || version < 5<<16 {
 		t.Errorf("version %#x, %v: BPF for tracing needs 5.15", version, err)

@@ -2,6 +2,9 @@ package kconfig
 
 import (
 	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -9,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestPutKconfig(t *testing.T) {
+func TestPut(t *testing.T) {
 	intOf := func(size uint32, enc btf.IntEncoding) btf.Type { return &btf.Int{Size: size, Encoding: enc} }
 	named := &btf.Typedef{Name: "__u32", Type: &btf.Const{Type: intOf(4, btf.Unsigned)}}
 	tristate := &btf.Enum{Name: "libbpf_tristate", Size: 4}
@@ -43,12 +46,16 @@ func TestPutKconfig(t *testing.T) {
 		{"string without quotes", text, 4, "ab", ""},
 		{"struct", &btf.Struct{}, 4, "1", ""},
 	} {
+		want, err := hex.DecodeString(tc.want)
+		if err != nil {
+			t.Fatal(err)
+		}
 		dst := make([]byte, tc.size)
-		err := Put(dst, tc.typ, binary.LittleEndian, tc.text)
+		err = Put(dst, tc.typ, binary.LittleEndian, tc.text)
 		if (err == nil) != (tc.want != "") {
 			t.Errorf("%s: error %v", tc.name, err)
 		}
-		if err == nil && string(dst) != string(unhex(t, tc.want)) {
+		if err == nil && string(dst) != string(want) {
 			t.Errorf("%s: % x, want %s", tc.name, dst, tc.want)
 		}
 	}
@@ -92,5 +99,37 @@ CONFIG_D=
 	}
 	if diff := cmp.Diff(map[string]string{"CONFIG_A": "y", "CONFIG_C": `"a=b"`}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestValues(t *testing.T) {
+	kernel := &Kernel{
+		Version:        func() (uint32, error) { return 0x061200, nil },
+		Cookies:        func() (bool, error) { return true, nil },
+		SyscallWrapper: func() (bool, error) { return false, errors.New("cannot be told") },
+		Options: func(names map[string]bool) (map[string]string, error) {
+			if len(names) != 2 {
+				t.Errorf("asked for %v", names)
+			}
+			return map[string]string{"CONFIG_HZ": "250"}, nil
+		},
+	}
+	got, err := kernel.Values([]string{"LINUX_KERNEL_VERSION", "CONFIG_HZ", "CONFIG_ABSENT", "LINUX_HAS_BPF_COOKIE", "LINUX_IS_NOT_KNOWN"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"LINUX_KERNEL_VERSION": "397824", "CONFIG_HZ": "250", "LINUX_HAS_BPF_COOKIE": "y"}, got); diff != "" {
+		t.Error(diff)
+	}
+	_, err = kernel.Values([]string{"LINUX_HAS_SYSCALL_WRAPPER"})
+	if err == nil || err.Error() != "kconfig variable LINUX_HAS_SYSCALL_WRAPPER: cannot be told" {
+		t.Errorf("error %v", err)
+	}
+	kernel.Options = func(map[string]bool) (map[string]string, error) { return nil, os.ErrNotExist }
+	if _, err := kernel.Values([]string{"CONFIG_HZ"}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no configuration: error %v", err)
+	}
+	if _, err := kernel.Values([]string{"LINUX_KERNEL_VERSION"}); err != nil {
+		t.Errorf("nobody needs the configuration: %v", err)
 	}
 }
