@@ -195,7 +195,7 @@ func printRun(ctx context.Context, s *run.Session, out, errw io.Writer, f *runFl
 				select {
 				case <-ticker.C:
 					// The next event shows the error of the writer.
-					_ = p.snapshot(s.Snapshot(), time.Now())
+					_ = p.snapshot(s.Snapshot(), time.Now(), true)
 				case <-stop:
 					return
 				}
@@ -222,7 +222,7 @@ func printRun(ctx context.Context, s *run.Session, out, errw io.Writer, f *runFl
 		return err
 	}
 	if !f.quiet {
-		if err := p.snapshot(s.Snapshot(), time.Time{}); err != nil {
+		if err := p.snapshot(s.Snapshot(), time.Now(), f.interval > 0); err != nil {
 			return err
 		}
 	}

@@ -53,11 +53,12 @@ func (p *runPrinter) event(ev *run.Event) error {
 	return p.flush()
 }
 
-// snapshot prints variables and maps, at a time or, if that is zero, at the end.
-func (p *runPrinter) snapshot(tables []run.Table, at time.Time) error {
+// snapshot prints variables and maps as they are at a time. With a heading it is one
+// of several.
+func (p *runPrinter) snapshot(tables []run.Table, at time.Time, heading bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !at.IsZero() && !p.json {
+	if heading && !p.json {
 		fmt.Fprintf(&p.buf, "%s\n", p.color.dim("== "+clock(at)))
 	}
 	for _, t := range tables {
@@ -152,7 +153,7 @@ func (p *runPrinter) jsonGlobals(t *run.Table, at time.Time) {
 		name, _ := e.Key.(btfvalue.Text)
 		values[i] = btfvalue.Field{Name: string(name), Value: e.Value}
 	}
-	p.object("kind", "globals", "time", jsonTime(at), "section", t.Name, "values", values)
+	p.object("kind", "globals", "time", at.Format(timeFormat), "section", t.Name, "values", values)
 }
 
 func (p *runPrinter) jsonMap(t *run.Table, at time.Time) {
@@ -160,7 +161,7 @@ func (p *runPrinter) jsonMap(t *run.Table, at time.Time) {
 	for i, e := range t.Entries {
 		entries[i] = btfvalue.Struct{{Name: "key", Value: e.Key}, {Name: "value", Value: e.Value}}
 	}
-	fields := []any{"kind", "map", "time", jsonTime(at), "name", t.Name, "entries", entries}
+	fields := []any{"kind", "map", "time", at.Format(timeFormat), "name", t.Name, "entries", entries}
 	if t.Left > 0 {
 		fields = append(fields, "left", t.Left)
 	}
@@ -168,14 +169,6 @@ func (p *runPrinter) jsonMap(t *run.Table, at time.Time) {
 		fields = append(fields, "error", t.Err.Error())
 	}
 	p.object(fields...)
-}
-
-// jsonTime is null at the end.
-func jsonTime(at time.Time) any {
-	if at.IsZero() {
-		return nil
-	}
-	return at.Format(timeFormat)
 }
 
 // object writes one line of JSON: names and values in turn.
