@@ -22,7 +22,7 @@ int g = 3;
 static int s = 4;
 const volatile int c = 5;
 long z[2];
-extern int LINUX_KERNEL_VERSION __kconfig;
+extern int LINUX_KERNEL_VERSION __kconfig, external __kconfig;
 char LICENSE[] SEC("license") = "GPL";
 static long add(unsigned i, int *sum) { *sum += i; return 0; }
 __noinline int twice(int x) { return x * 2 + s; }
@@ -118,7 +118,8 @@ func fixture() (*ir.Module, []lower.Code) {
 	s := global("s", ".data", ir.Static, tInt, 4, 4)
 	c := global("c", ".rodata", ir.External, &btf.Const{Type: &btf.Volatile{Type: tInt}}, 4, 5)
 	z := global("z", ".bss", ir.External, array(tLong, 2), 16)
-	unused := global("long", ".bss", ir.Static, tLong, 8) // nothing refers to it
+	unused := global("external", ".kconfig", ir.External, tInt, 4) // declared only
+	unused.Extern = true
 	version := global("LINUX_KERNEL_VERSION", ".kconfig", ir.External, tInt, 4)
 	version.Extern = true
 	license := global("LICENSE", "license", ir.External, array(tChar, 4), 4, 'G', 'P', 'L')

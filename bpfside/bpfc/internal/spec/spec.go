@@ -38,7 +38,7 @@ type writer struct {
 	code []lower.Code
 	obj  object
 
-	used    map[ir.Symbol]bool    // named by code or data
+	used    map[ir.Symbol]bool    // named by code or data: what is declared only is written if it is
 	places  map[ir.Symbol]place   // of what is defined
 	symbols map[ir.Symbol]*symbol // of what has one of its own
 	errs    ir.Errors
@@ -107,7 +107,7 @@ func (w *writer) placeCode() error {
 // placeData makes the sections of data.
 func (w *writer) placeData() {
 	for _, g := range w.m.Globals {
-		if g.Extern || !w.keep(g) {
+		if g.Extern {
 			continue
 		}
 		s := w.obj.section(g.Section)
@@ -130,23 +130,6 @@ func (w *writer) placeData() {
 		}
 		w.places[g] = place{s, offset, g.Size}
 	}
-}
-
-// keep tells whether a global is worth its room. Static ones that nothing refers
-// to, because the passes know what is in them, are not, but for those in sections
-// that mean something to a loader.
-func (w *writer) keep(g *ir.Global) bool {
-	return g.Linkage != ir.Static || w.used[g] || !isDataSection(g.Section)
-}
-
-// isDataSection tells whether a section becomes a map that holds variables.
-func isDataSection(name string) bool {
-	for _, prefix := range []string{".data", ".bss", ".rodata"} {
-		if name == prefix || strings.HasPrefix(name, prefix+".") {
-			return true
-		}
-	}
-	return false
 }
 
 // newDataSection adds a section for variables or map definitions.
