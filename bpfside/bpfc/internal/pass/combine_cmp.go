@@ -1,0 +1,210 @@
+package pass
+
+import "github.com/nopfire/nopfire/bpfside/bpfc/internal/ir"
+
+// compare leaves the bounds of ranges as the source has them: "x >= a && x < b"
+// stays two comparisons of x, since from "x - a < b - a" the verifier would
+// learn about a difference that nobody uses.
+func (c *combiner) compare(v *ir.Value) *ir.Value {
+	x, y := v.Args[0], v.Args[1]
+	switch {
+	case x.Op == ir.OpConst && y.Op == ir.OpConst:
+		return c.truth(evalCmp(v.Cond, x.Type, x.Imm, y.Imm))
+	case x.Op == ir.OpConst:
+		v.Cond = v.Cond.Swap()
+		return become(v, ir.OpCmp, y, x)
+	case x == y:
+		return c.truth(evalCmp(v.Cond, ir.I64, 0, 0))
+	case x.Op == ir.OpZext && y.Op == ir.OpZext, x.Op == ir.OpSext && y.Op == ir.OpSext:
+		if x.Op == ir.OpZext {
+			v.Cond = unsigned(v.Cond)
+		}
+		return become(v, ir.OpCmp, x.Args[0], y.Args[0])
+	case x.Op == ir.OpPtrToInt && y.Op == ir.OpPtrToInt:
+		return become(v, ir.OpCmp, x.Args[0], y.Args[0])
+	}
+	if y.Op != ir.OpConst {
+		return nil
+	}
+	if x.Type == ir.Ptr {
+		if isConst(y, 0) && (v.Cond == ir.EQ || v.Cond == ir.NE) && isObject(x) {
+			return c.truth(v.Cond == ir.NE)
+		}
+		return nil
+	}
+	if w := c.limit(v, x, y); w != nil {
+		return w
+	}
+	if w := c.compareWide(v, x, y); w != nil {
+		return w
+	}
+	if v.Cond == ir.EQ || v.Cond == ir.NE {
+		return c.equal(v, x, y)
+	}
+	return nil
+}
+
+// truth returns the value of a comparison whose result is known.
+func (c *combiner) truth(b bool) *ir.Value {
+	if b {
+		return c.constant(ir.I32, 1)
+	}
+	return c.constant(ir.I32, 0)
+}
+
+// unsigned returns the condition on two numbers that are not negative.
+func unsigned(c ir.Cond) ir.Cond {
+	switch c {
+	case ir.SLT:
+		return ir.ULT
+	case ir.SLE:
+		return ir.ULE
+	case ir.SGT:
+		return ir.UGT
+	case ir.SGE:
+		return ir.UGE
+	}
+	return c
+}
+
+// isObject says whether p is the address of something that is there.
+func isObject(p *ir.Value) bool {
+	for p.Op == ir.OpAdd && p.Args[1].Op == ir.OpConst {
+		p = p.Args[0]
+	}
+	switch p.Op {
+	case ir.OpAlloca, ir.OpFunc:
+		return true
+	case ir.OpGlobal: // the loader gives a weak extern that it does not find as 0
+		return !p.Sym.(*ir.Global).Extern
+	}
+	return false
+}
+
+// limit has the rules of constants at and beyond the end of what x can be.
+func (c *combiner) limit(v, x, y *ir.Value) *ir.Value {
+	most := ^zeroBits(x, knownDepth) // the highest that x can be, as an unsigned number
+	if isNonNegative(x) {
+		if w := unsigned(v.Cond); w != v.Cond {
+			if y.Imm < 0 { // x is above it
+				return c.truth(v.Cond == ir.SGT || v.Cond == ir.SGE)
+			}
+			v.Cond = w
+			return v
+		}
+	}
+	n := uint64(y.Imm)
+	if x.Type == ir.I32 {
+		n = uint64(uint32(y.Imm))
+	}
+	switch v.Cond {
+	case ir.EQ, ir.NE:
+		if n&^most != 0 { // a bit that x never has
+			return c.truth(v.Cond == ir.NE)
+		}
+	case ir.ULT, ir.UGE:
+		switch {
+		case n == 0 || n > most:
+			return c.truth((n == 0) == (v.Cond == ir.UGE))
+		case n == 1:
+			v.Cond = map[ir.Cond]ir.Cond{ir.ULT: ir.EQ, ir.UGE: ir.NE}[v.Cond]
+			return become(v, ir.OpCmp, x, c.constant(x.Type, 0))
+		}
+	case ir.ULE, ir.UGT:
+		switch {
+		case n >= most:
+			return c.truth(v.Cond == ir.ULE)
+		case n == 0:
+			v.Cond = map[ir.Cond]ir.Cond{ir.ULE: ir.EQ, ir.UGT: ir.NE}[v.Cond]
+			return v
+		}
+	case ir.SLT, ir.SLE, ir.SGT, ir.SGE:
+		low, high := int64(-1)<<63, int64(1<<63-1)
+		if x.Type == ir.I32 {
+			low, high = -1<<31, 1<<31-1
+		}
+		switch {
+		case y.Imm == low && (v.Cond == ir.SLT || v.Cond == ir.SGE):
+			return c.truth(v.Cond == ir.SGE)
+		case y.Imm == high && (v.Cond == ir.SLE || v.Cond == ir.SGT):
+			return c.truth(v.Cond == ir.SLE)
+		}
+	}
+	return nil
+}
+
+// compareWide compares what x was before it became wide, if y fits there.
+func (c *combiner) compareWide(v, x, y *ir.Value) *ir.Value {
+	switch x.Op {
+	case ir.OpZext:
+		if uint64(y.Imm)>>32 != 0 {
+			return nil // known by its zero bits, or a signed comparison with a negative number
+		}
+		v.Cond = unsigned(v.Cond)
+	case ir.OpSext:
+		if !isImm32(y.Imm) {
+			return nil
+		}
+	case ir.OpPtrToInt:
+		if y.Imm != 0 || v.Cond != ir.EQ && v.Cond != ir.NE {
+			return nil
+		}
+		return become(v, ir.OpCmp, x.Args[0], c.constant(ir.Ptr, 0))
+	default:
+		return nil
+	}
+	return become(v, ir.OpCmp, x.Args[0], c.constant(ir.I32, y.Imm))
+}
+
+// equal has the rules of x == n and x != n.
+func (c *combiner) equal(v, x, y *ir.Value) *ir.Value {
+	n := y.Imm
+	if x.Op == ir.OpCmp { // of 0 or 1
+		if (v.Cond == ir.EQ) == (n == 1) {
+			return x
+		}
+		v.Cond = x.Cond.Not()
+		return become(v, ir.OpCmp, x.Args[0], x.Args[1])
+	}
+	var m int64
+	isNumber := false
+	if len(x.Args) == 2 {
+		m, isNumber = constOf(x.Args[1])
+	}
+	switch x.Op {
+	case ir.OpAdd:
+		if isNumber && c.single(x) {
+			return become(v, ir.OpCmp, x.Args[0], c.constant(x.Type, n-m))
+		}
+	case ir.OpXor:
+		if isNumber && c.single(x) {
+			return become(v, ir.OpCmp, x.Args[0], c.constant(x.Type, n^m))
+		}
+		if n == 0 && !isNumber {
+			return become(v, ir.OpCmp, x.Args[0], x.Args[1])
+		}
+	case ir.OpSub:
+		if n == 0 {
+			return become(v, ir.OpCmp, x.Args[0], x.Args[1])
+		}
+	case ir.OpBswap:
+		if arg := x.Args[0]; c.single(x) && zeroBits(arg, knownDepth)|zeroBits(x, 0)|sizeMask(x.Size) == ^uint64(0) {
+			return become(v, ir.OpCmp, arg, c.constant(x.Type, swapBytes(n, x.Size)))
+		}
+	case ir.OpAnd:
+		// x & 8 == 8, of one bit, is x & 8 != 0, for which there is an instruction.
+		if _, ok := log2(x.Type, n); ok && isNumber && m == n {
+			v.Cond = v.Cond.Not()
+			return become(v, ir.OpCmp, x, c.constant(x.Type, 0))
+		}
+	case ir.OpLShr:
+		// x >> k == 0 is not made x < 1<<k: one who then reads x >> k has compared it.
+		return nil
+	}
+	return nil
+}
+
+// sizeMask has the bits of size bytes.
+func sizeMask(size int) uint64 {
+	return ^uint64(0) >> (64 - 8*size)
+}
