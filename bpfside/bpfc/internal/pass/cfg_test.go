@@ -1,0 +1,7 @@
+package pass
+
+func init() {
+	tables["cfg"] = cfg
+	tables["returns"] = returns
+	tables["switch"] = switches
+}
