@@ -159,9 +159,9 @@ func putUint(dst []byte, order binary.ByteOrder, n uint64) error {
 	return nil
 }
 
-// parseOptions finds options in a kernel configuration: lines "CONFIG_X=value",
+// Parse finds options in a kernel configuration: lines "CONFIG_X=value",
 // of which the first counts. Others are comments.
-func parseOptions(r io.Reader, names map[string]bool) (map[string]string, error) {
+func Parse(r io.Reader, names map[string]bool) (map[string]string, error) {
 	out := make(map[string]string)
 	sc := bufio.NewScanner(r)
 	for sc.Scan() {

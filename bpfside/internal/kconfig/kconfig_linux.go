@@ -31,7 +31,7 @@ var Running = &Kernel{
 			return nil, err
 		}
 		defer f.Close()
-		return parseOptions(f, names)
+		return Parse(f, names)
 	},
 }
 

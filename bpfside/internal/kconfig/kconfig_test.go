@@ -83,7 +83,7 @@ func TestKernelVersionNumber(t *testing.T) {
 	}
 }
 
-func TestParseOptions(t *testing.T) {
+func TestParse(t *testing.T) {
 	const text = `#
 # Automatically generated file
 CONFIG_A=y
@@ -93,7 +93,7 @@ CONFIG_C="a=b"
 CONFIG_A=m
 CONFIG_D=
 `
-	got, err := parseOptions(strings.NewReader(text), map[string]bool{"CONFIG_A": true, "CONFIG_B": true, "CONFIG_C": true, "CONFIG_D": true})
+	got, err := Parse(strings.NewReader(text), map[string]bool{"CONFIG_A": true, "CONFIG_B": true, "CONFIG_C": true, "CONFIG_D": true})
 	if err != nil {
 		t.Fatal(err)
 	}
