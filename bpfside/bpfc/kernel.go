@@ -1,0 +1,114 @@
+package bpfc
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/nopfire/nopfire/bpfside/bpfc/internal/ir"
+	"github.com/nopfire/nopfire/bpfside/internal/kconfig"
+)
+
+// kernelTypes are the types of a kernel. They are read when they are asked for,
+// which costs more than all else of a small program.
+type kernelTypes struct {
+	given []byte // nil: of the running kernel
+
+	once struct{ raw, spec sync.Once }
+	raw  []byte
+	spec *btf.Spec
+	err  error // of either
+}
+
+// bytes returns BTF as it is in memory.
+func (k *kernelTypes) bytes() ([]byte, error) {
+	k.once.raw.Do(func() {
+		k.raw = k.given
+		if k.given == nil {
+			k.raw, k.err = os.ReadFile("/sys/kernel/btf/vmlinux")
+		}
+		if k.err == nil && bytes.HasPrefix(k.raw, []byte(elf.ELFMAG)) {
+			k.raw, k.err = btfSection(k.raw)
+		}
+		if k.err != nil {
+			k.err = fmt.Errorf("types of the kernel: %w", k.err)
+		}
+	})
+	return k.raw, k.err
+}
+
+// load returns the types as package btf has them.
+func (k *kernelTypes) load() (*btf.Spec, error) {
+	k.once.spec.Do(func() {
+		raw, err := k.bytes()
+		if err != nil {
+			return
+		}
+		if k.spec, err = btf.LoadSpecFromReader(bytes.NewReader(raw)); err != nil {
+			k.err = fmt.Errorf("types of the kernel: %w", err)
+		}
+	})
+	return k.spec, k.err
+}
+
+// btfSection returns the section .BTF of an ELF file.
+func btfSection(file []byte) ([]byte, error) {
+	f, err := elf.NewFile(bytes.NewReader(file))
+	if err != nil {
+		return nil, err
+	}
+	s := f.Section(".BTF")
+	if s == nil {
+		return nil, errors.New("the ELF file has no section .BTF")
+	}
+	return s.Data()
+}
+
+// kconfigSection is where kconfig variables are that the passes did not turn into
+// constants of the code, such as strings: apart from what the program's own
+// constant data is.
+const kconfigSection = ".rodata.kconfig"
+
+// settleKconfig gives the variables that are marked __kconfig the values of a
+// kernel. They are constants from then on, and code for other kernels is dead.
+func settleKconfig(m *ir.Module, t *target) error {
+	var vars []*ir.Global
+	var names []string
+	for _, g := range m.Globals {
+		if g.Extern && g.Section == ".kconfig" {
+			vars = append(vars, g)
+			names = append(names, g.Name)
+		}
+	}
+	if len(vars) == 0 {
+		return nil
+	}
+	values, err := t.kconfig.Values(names)
+	if err != nil {
+		return err
+	}
+	var errs ir.Errors
+	for _, g := range vars {
+		data := make([]byte, g.Size)
+		text, ok := values[g.Name]
+		var err error
+		switch {
+		case ok && g.BTF != nil:
+			err = kconfig.Put(data, g.BTF.Type, byteOrder, text)
+		case !ok && g.Linkage != ir.Weak:
+			err = kconfig.ErrUndefined
+		}
+		if err != nil {
+			errs.Add(g.Pos, "kconfig variable %s: %v", g.Name, err)
+			continue
+		}
+		g.Data, g.Section, g.Linkage = data, kconfigSection, ir.Static
+		g.Extern, g.Constant = false, true
+	}
+	return errs.Err()
+}
