@@ -22,7 +22,7 @@ type kernelTypes struct {
 	once struct{ raw, spec sync.Once }
 	raw  []byte
 	spec *btf.Spec
-	err  error // of either
+	err  error // of the first that failed
 }
 
 // bytes returns BTF as it is in memory.
@@ -45,19 +45,27 @@ func (k *kernelTypes) bytes() ([]byte, error) {
 // load returns the types as package btf has them.
 func (k *kernelTypes) load() (*btf.Spec, error) {
 	k.once.spec.Do(func() {
-		raw, err := k.bytes()
-		if err != nil {
-			return
+		var err error
+		if k.given == nil {
+			k.spec, err = btf.LoadKernelSpec()
+		} else {
+			k.spec, err = btf.LoadSpecFromReader(bytes.NewReader(k.given))
 		}
-		if k.spec, err = btf.LoadSpecFromReader(bytes.NewReader(raw)); err != nil {
+		if err != nil {
 			k.err = fmt.Errorf("types of the kernel: %w", err)
 		}
 	})
 	return k.spec, k.err
 }
 
-// btfSection returns the section .BTF of an ELF file.
-func btfSection(file []byte) ([]byte, error) {
+// btfSection returns the section .BTF of an ELF file. Package debug/elf is not made
+// for hostile files: should it panic, that is an error of the file.
+func btfSection(file []byte) (data []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			data, err = nil, fmt.Errorf("not an ELF file: %v", p)
+		}
+	}()
 	f, err := elf.NewFile(bytes.NewReader(file))
 	if err != nil {
 		return nil, err

@@ -111,7 +111,7 @@ var (
 	// Those that are neither steps nor messages: states of registers and of the
 	// stack, lines of C, and what is counted at the end
 	// (kernel/bpf/verifier.c, print_verification_stats).
-	otherLine = regexp.MustCompile(`^(;|\d+: (R\d|frame|\S*=)|from \d+ to \d+|R\d+(_\w+)?=|func#\d+ @|Func#\d+ .* is (global|safe)|Validating |mark_precise|last_idx |parent |regs=|processed \d+ insns|verification time |stack depth |max_states|reg type unsupported for arg)`)
+	otherLine = regexp.MustCompile(`^(;|\d+: (R\d|frame|\S*=)|from \d+ to \d+|R\d+(_\w+)?=|func#\d+ @|Func#\d+ .* is (global|safe)|Validating |mark_precise|last_idx |parent |regs=|(cur|old) state:|processed \d+ insns|verification time |stack depth |max_states|reg type unsupported for arg)`)
 	// A message that says which instruction it is about.
 	insnInText = regexp.MustCompile(`\binsn (\d+)\b`)
 )
