@@ -1,0 +1,6 @@
+package lower
+
+// peephole improves the code after registers have been allocated.
+func peephole(f *fn) {
+	f.link()
+}
