@@ -120,19 +120,16 @@ func probeUprobeMulti() error {
 	if err != nil {
 		return err
 	}
-	l, err := ex.UprobeMulti(nil, p, &link.UprobeMultiOptions{Addresses: []uint64{TargetOffset}, Cookies: []uint64{1}})
-	switch {
-	case err == nil:
-		l.Close()
-	case errors.Is(err, unix.EINVAL), errors.Is(err, ebpf.ErrNotSupported):
-		return fmt.Errorf("%w: %w", ErrNotSupported, err)
-	default:
-		return Explain("attach uprobe_multi", err, TracingCaps...)
+	// That the link is known at all is asked by one that cannot be: to make a
+	// real one takes 50 ms, which is how long the kernel waits before it forgets
+	// the uprobe again.
+	if err := fromCilium(features.HaveBPFLinkUprobeMulti)(); err != nil {
+		return err
 	}
 	// The kernel that filters by thread takes pid -1 for a pid and answers
 	// ESRCH; the one that filters by process answers EINVAL at once. libbpf
 	// tells them apart in the same way.
-	l, err = ex.UprobeMulti(nil, p, &link.UprobeMultiOptions{Addresses: []uint64{TargetOffset}, PID: 1<<32 - 1})
+	l, err := ex.UprobeMulti(nil, p, &link.UprobeMultiOptions{Addresses: []uint64{TargetOffset}, PID: 1<<32 - 1})
 	switch {
 	case err == nil:
 		l.Close()
