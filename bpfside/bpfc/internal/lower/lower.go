@@ -79,6 +79,7 @@ func Func(f *ir.Func, opts Options) (Code, error) {
 		return Code{}, err
 	}
 	peephole(mf)
+	writeBack(mf)
 	stack, err := placeFrame(mf)
 	if err != nil {
 		return Code{}, err
