@@ -60,7 +60,17 @@ type Module struct {
 	// Types are those that BTF has to carry beside the ones that functions and
 	// globals name, such as events that a program sends.
 	Types []btf.Type
+	// Poisoned are the names of what the kernel lacks although the program asks
+	// for it: [Poison] plus an index of it.
+	Poisoned []string
 }
+
+// Poison is the number of a helper that no kernel has, and the first of as many
+// as there are in [Module.Poisoned]: what cannot be translated for the kernel at
+// hand becomes a call of one, which the verifier refuses if the program gets
+// there. libbpf uses the number as well, and readers of logs know it:
+// 0xbad2310 reads "bad relo".
+const Poison = 0xbad2310
 
 // A File is a source file, for positions.
 type File struct {

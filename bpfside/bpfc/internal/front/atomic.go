@@ -1,0 +1,228 @@
+package front
+
+import (
+	"strings"
+
+	"modernc.org/cc/v4"
+
+	"github.com/nopfire/nopfire/bpfside/bpfc/internal/ir"
+)
+
+// An atomicResult is what an atomic builtin gives.
+type atomicResult uint8
+
+const (
+	atomicNone atomicResult = iota
+	atomicOld               // what was there before
+	atomicNew               // what is there after
+	atomicBool
+)
+
+// An atomicFunc is an atomic builtin.
+type atomicFunc struct {
+	args   int // without those that say the order
+	orders int
+	result atomicResult
+	emit   func(g *body, p place, args []cc.ExpressionNode, wanted bool) *ir.Value
+}
+
+// The values of __ATOMIC_RELAXED and of its like that ask for no more than a
+// plain access gives.
+const (
+	orderRelaxed = 0
+	orderConsume = 1
+)
+
+// atomics are the atomic builtins, by name. All but loads and stores are fully
+// ordered, which is the strongest order that one may ask for.
+var atomics map[string]atomicFunc
+
+func init() {
+	atomics = map[string]atomicFunc{
+		"__sync_val_compare_and_swap":          {3, 0, atomicOld, (*body).compareAndSwap},
+		"__sync_bool_compare_and_swap":         {3, 0, atomicBool, (*body).compareAndSwapBool},
+		"__sync_lock_test_and_set":             {2, 0, atomicOld, (*body).exchange},
+		"__sync_swap":                          {2, 0, atomicOld, (*body).exchange},
+		"__atomic_exchange_n":                  {2, 1, atomicOld, (*body).exchange},
+		"__c11_atomic_exchange":                {2, 1, atomicOld, (*body).exchange},
+		"__atomic_compare_exchange_n":          {4, 2, atomicBool, (*body).compareExchange},
+		"__c11_atomic_compare_exchange_strong": {3, 2, atomicBool, (*body).compareExchange},
+		"__c11_atomic_compare_exchange_weak":   {3, 2, atomicBool, (*body).compareExchange},
+		"__atomic_load_n":                      {1, 1, atomicOld, nil},
+		"__c11_atomic_load":                    {1, 1, atomicOld, nil},
+		"__atomic_store_n":                     {2, 1, atomicNone, nil},
+		"__c11_atomic_store":                   {2, 1, atomicNone, nil},
+		"__c11_atomic_init":                    {2, 0, atomicNone, nil},
+		"__sync_lock_release":                  {1, 0, atomicNone, nil},
+		"__sync_synchronize":                   {0, 0, atomicNone, nil},
+		"__atomic_thread_fence":                {0, 1, atomicNone, nil},
+		"__atomic_signal_fence":                {0, 1, atomicNone, nil},
+		"__c11_atomic_thread_fence":            {0, 1, atomicNone, nil},
+		"__c11_atomic_signal_fence":            {0, 1, atomicNone, nil},
+	}
+	for name, op := range map[string]ir.AtomicOp{
+		"add": ir.AtomicAdd, "sub": ir.AtomicAdd, "and": ir.AtomicAnd, "or": ir.AtomicOr, "xor": ir.AtomicXor,
+	} {
+		fetch, after := fetchOp(op, name == "sub", false), fetchOp(op, name == "sub", true)
+		atomics["__sync_fetch_and_"+name] = atomicFunc{2, 0, atomicOld, fetch}
+		atomics["__sync_"+name+"_and_fetch"] = atomicFunc{2, 0, atomicNew, after}
+		atomics["__atomic_fetch_"+name] = atomicFunc{2, 1, atomicOld, fetch}
+		atomics["__atomic_"+name+"_fetch"] = atomicFunc{2, 1, atomicNew, after}
+		atomics["__c11_atomic_fetch_"+name] = atomicFunc{2, 1, atomicOld, fetch}
+	}
+}
+
+// atomic translates a call of an atomic builtin.
+func (g *body) atomic(e *cc.PostfixExpression, name string, a atomicFunc, args []cc.ExpressionNode, wanted bool) *ir.Value {
+	t := g.typeOf(e)
+	if want := a.args + a.orders; len(args) < want {
+		// More are let pass: __sync builtins may name what they protect.
+		return g.refuse(e, t, "%s takes %d arguments, not %d", name, want, len(args))
+	}
+	if strings.HasSuffix(name, "_fence") || name == "__sync_synchronize" {
+		return g.fence(e, name, args)
+	}
+	p := g.deref(e, args[0])
+	elem := underlying(p.t)
+	size := g.sizeof(elem)
+	if !isScalar(elem) {
+		return g.refuse(e, t, "%s works on integers and pointers, not on %s", name, p.t)
+	}
+	if a.emit == nil {
+		return g.plainAtomic(e, name, p, args)
+	}
+	switch {
+	case size != 4 && size != 8:
+		return g.refuse(e, t, "%s of %d bytes is not supported: eBPF has atomic operations of 4 and 8 bytes", name, size)
+	case p.align < size:
+		return g.refuse(e, t, "%s of what is not aligned is not supported", name)
+	case isPointer(elem):
+		return g.refuse(e, t, "%s of a pointer is not supported", name)
+	}
+	g.atNode(e)
+	return a.emit(g, p, args, wanted)
+}
+
+// atomicOp appends an atomic operation on p.
+func (g *body) atomicOp(op ir.AtomicOp, p place, wanted bool, args ...*ir.Value) *ir.Value {
+	t := g.irType(p.t)
+	if !wanted && op != ir.AtomicXchg && op != ir.AtomicCmpXchg {
+		t = ir.Void
+	}
+	base, off := g.address(p)
+	v := g.value(ir.OpAtomic, t, append([]*ir.Value{base}, args...)...)
+	v.Atomic, v.Imm, v.Size, v.Align = op, off, g.sizeof(p.t), p.align
+	return v
+}
+
+// fetchOp makes a builtin that changes what is there: by a difference, if negate
+// is set, and with the new value as the result, if after is.
+func fetchOp(op ir.AtomicOp, negate, after bool) func(*body, place, []cc.ExpressionNode, bool) *ir.Value {
+	return func(g *body, p place, args []cc.ExpressionNode, wanted bool) *ir.Value {
+		n := g.argument(args[1], p.t)
+		if negate {
+			n = g.value(ir.OpSub, n.Type, g.number(n.Type, 0), n)
+		}
+		old := g.atomicOp(op, p, wanted, n)
+		switch {
+		case !wanted:
+			return nil
+		case !after:
+			return old
+		}
+		code := map[ir.AtomicOp]ir.Op{
+			ir.AtomicAdd: ir.OpAdd, ir.AtomicAnd: ir.OpAnd, ir.AtomicOr: ir.OpOr, ir.AtomicXor: ir.OpXor,
+		}[op]
+		return g.value(code, old.Type, old, n)
+	}
+}
+
+func (g *body) exchange(p place, args []cc.ExpressionNode, _ bool) *ir.Value {
+	return g.atomicOp(ir.AtomicXchg, p, true, g.argument(args[1], p.t))
+}
+
+func (g *body) compareAndSwap(p place, args []cc.ExpressionNode, _ bool) *ir.Value {
+	return g.atomicOp(ir.AtomicCmpXchg, p, true, g.argument(args[1], p.t), g.argument(args[2], p.t))
+}
+
+func (g *body) compareAndSwapBool(p place, args []cc.ExpressionNode, _ bool) *ir.Value {
+	want := g.argument(args[1], p.t)
+	old := g.atomicOp(ir.AtomicCmpXchg, p, true, want, g.argument(args[2], p.t))
+	return g.compare(ir.EQ, old, want)
+}
+
+// compareExchange is the form that stores what it found to *args[1] if that was
+// not what it expected.
+func (g *body) compareExchange(p place, args []cc.ExpressionNode, _ bool) *ir.Value {
+	expected := g.deref(args[1], args[1])
+	value := g.argument(args[2], p.t)
+	want := g.load(args[1], expected)
+	if want == nil || want.Type != g.irType(p.t) {
+		return g.refuse(args[1], g.basic(cc.Bool), "what is expected has another type than what is compared")
+	}
+	old := g.atomicOp(ir.AtomicCmpXchg, p, true, want, value)
+	same := g.compare(ir.EQ, old, want)
+	failed, after := g.block(), g.block()
+	g.branch(same, after, failed, 0)
+	g.enter(failed)
+	g.store(args[1], expected, old)
+	g.jump(after)
+	g.enter(after)
+	return same
+}
+
+// plainAtomic translates loads and stores. eBPF up to level 4 has no ordered ones:
+// where more than a plain access is asked for, an operation that changes nothing,
+// or an exchange, has the order.
+func (g *body) plainAtomic(e *cc.PostfixExpression, name string, p place, args []cc.ExpressionNode) *ir.Value {
+	p.volatile = true
+	n := atomics[name].args
+	order := int64(orderRelaxed)
+	if atomics[name].orders > 0 {
+		var ok bool
+		if order, ok = g.constant(args[n]); !ok {
+			return g.refuse(e, g.typeOf(e), "the memory order of %s is not constant", name)
+		}
+	}
+	size := g.sizeof(p.t)
+	ordered := order != orderRelaxed && order != orderConsume || name == "__sync_lock_release"
+	if ordered && (size != 4 && size != 8 || p.align < size || isPointer(underlying(p.t))) {
+		return g.refuse(e, g.typeOf(e), "%s of this type with an order is not supported", name)
+	}
+	g.atNode(e)
+	if strings.Contains(name, "load") {
+		if ordered {
+			return g.atomicOp(ir.AtomicAdd, p, true, g.number(g.irType(p.t), 0))
+		}
+		return g.load(e, p)
+	}
+	var v *ir.Value
+	if n > 1 {
+		v = g.argument(args[1], p.t)
+	} else {
+		v = g.number(g.irType(p.t), 0)
+	}
+	if ordered {
+		g.atomicOp(ir.AtomicXchg, p, true, v)
+	} else {
+		g.store(e, p, v)
+	}
+	return nil
+}
+
+// fence keeps the compiler from moving accesses. One that orders the machine's
+// as well has no instruction in eBPF.
+func (g *body) fence(e *cc.PostfixExpression, name string, args []cc.ExpressionNode) *ir.Value {
+	if len(args) > 0 {
+		n, ok := g.constant(args[0])
+		if ok && n == orderRelaxed {
+			return nil
+		}
+	}
+	if !strings.HasSuffix(name, "signal_fence") {
+		g.errorf(e, "%s is not supported: eBPF has no fences; use an atomic operation", name)
+		return nil
+	}
+	g.value(ir.OpBarrier, ir.Void)
+	return nil
+}
