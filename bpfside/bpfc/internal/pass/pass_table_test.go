@@ -17,9 +17,14 @@ var update = flag.Bool("u", false, "rewrite what testdata/*.ir wants")
 // says the rule, the text before, a line of "->" and the text after; rows are
 // apart by lines of "===".
 var tables = map[string]func(*ir.Func) bool{
-	"combine": func(f *ir.Func) bool { return both(combine(f), dce(f)) },
-	"dce":     dce,
-	"promote": func(f *ir.Func) bool { return both(promote(f), dce(f)) },
+	"combine":    func(f *ir.Func) bool { return both(combine(f), dce(f)) },
+	"dce":        dce,
+	"deadstores": deadStores,
+	"facts":      facts,
+	"gvn":        func(f *ir.Func) bool { return both(gvn(f), dce(f)) },
+	"loads":      func(f *ir.Func) bool { return both(loads(f), dce(f)) },
+	"memops":     memops,
+	"promote":    func(f *ir.Func) bool { return both(promote(f), dce(f)) },
 }
 
 func both(a, b bool) bool { return a || b }

@@ -419,11 +419,7 @@ func (s *splitter) copy(v *ir.Value, to, from place) {
 		r, srcAt, srcAlign := s.address(v.Args[1], src, from.offset+done, done, align)
 		isWhole := dst != nil && n == dst.alloca.Size || src != nil && n == src.alloca.Size
 		if isScalarSize(n) && isWhole {
-			t := ir.I32
-			if n == 8 {
-				t = ir.I64
-			}
-			load := s.emit(ir.OpLoad, t, r)
+			load := s.emit(ir.OpLoad, accessType(n), r)
 			load.Size, load.Imm, load.Align = n, int64(srcAt), srcAlign
 			store := s.emit(ir.OpStore, ir.Void, d, load)
 			store.Size, store.Imm, store.Align = n, int64(dstAt), dstAlign
@@ -467,12 +463,8 @@ func (s *splitter) set(v *ir.Value, to place) {
 
 // pattern returns n bytes that are all fill.
 func (s *splitter) pattern(fill int64, n int) *ir.Value {
-	t := ir.I32
-	if n == 8 {
-		t = ir.I64
-	}
-	v := s.emit(ir.OpConst, t)
-	v.Imm = normal(t, repeatByte(fill)&int64(sizeMask(n)))
+	v := s.emit(ir.OpConst, accessType(n))
+	v.Imm = normal(v.Type, repeatByte(fill)&int64(sizeMask(n)))
 	return v
 }
 
