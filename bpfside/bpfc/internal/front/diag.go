@@ -1,0 +1,100 @@
+package front
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"modernc.org/cc/v4"
+	"modernc.org/token"
+
+	"github.com/nopfire/nopfire/bpfside/bpfc/internal/ir"
+)
+
+// maxDiags bounds what is said of one unit; a missing header makes hundreds.
+const maxDiags = 50
+
+// pos returns where a node is. A token that a macro made is where the macro is
+// used.
+func (u *unit) pos(at cc.Node) ir.Pos {
+	if at == nil {
+		return ir.Pos{}
+	}
+	return u.posOf(at.Position())
+}
+
+func (u *unit) posOf(p token.Position) ir.Pos {
+	if p.Line == 0 {
+		return ir.Pos{}
+	}
+	f := u.src.file(p.Filename)
+	if f == nil {
+		return ir.Pos{}
+	}
+	return ir.Pos{File: f, Line: p.Line, Col: p.Column}
+}
+
+// errorf records what is wrong at a place. Translation goes on, so that one run
+// says all.
+func (u *unit) errorf(at cc.Node, format string, args ...any) {
+	u.errorAt(u.pos(at), format, args...)
+}
+
+func (u *unit) errorAt(at ir.Pos, format string, args ...any) {
+	switch {
+	case len(u.diags) < maxDiags:
+		u.diags.Add(at, format, args...)
+	case len(u.diags) == maxDiags:
+		u.diags = append(u.diags, ir.Errorf(ir.Pos{}, "too many errors"))
+	}
+}
+
+// A line of what cc says: "file:line:col: message".
+var ccLine = regexp.MustCompile(`^(.+?):(\d+):(\d+): (.*)$`)
+
+// What cc says when it has gone astray after something that it has said before,
+// or of something that it does not know. The names are of its own parts.
+var ccAstray = regexp.MustCompile(`TODO|internal error|missed/failed type check`)
+
+// ccErrors records the errors of cc, each in our words where its own are of no
+// use to whoever wrote the program.
+func (u *unit) ccErrors(err error) {
+	if errs, ok := err.(ir.Errors); ok { // from stage
+		_ = errs
+		return
+	}
+	var astray []string
+	for _, line := range strings.Split(err.Error(), "\n") {
+		if ccAstray.MatchString(line) {
+			astray = append(astray, line)
+			continue
+		}
+		pos, msg := u.ccMessage(line)
+		u.errorAt(pos, "%s", msg)
+	}
+	if len(u.diags) > 0 || len(astray) == 0 {
+		return
+	}
+	// Nothing else is known. What was not understood is near the last place
+	// that a message names.
+	for _, line := range astray {
+		pos, _ := u.ccMessage(line)
+		u.errorAt(pos, "this is not C, or an extension of C that is not supported")
+	}
+}
+
+// ccMessage takes a line of cc apart.
+func (u *unit) ccMessage(line string) (ir.Pos, string) {
+	m := ccLine.FindStringSubmatch(line)
+	if m == nil {
+		return ir.Pos{}, strings.TrimSpace(line)
+	}
+	ln, _ := strconv.Atoi(m[2])
+	col, _ := strconv.Atoi(m[3])
+	f := u.src.file(m[1])
+	if f == nil {
+		return ir.Pos{}, fmt.Sprintf("%s: %s", m[1], m[4])
+	}
+	return ir.Pos{File: f, Line: ln, Col: col}, m[4]
+}

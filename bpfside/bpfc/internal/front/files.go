@@ -1,0 +1,234 @@
+package front
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"modernc.org/cc/v4"
+	"modernc.org/token"
+
+	"github.com/nopfire/nopfire/bpfside/bpfc/internal/ir"
+)
+
+// system is the directory that stands for Input.System, and for the vmlinux.h
+// that is made: its name is what diagnostics in those headers begin with.
+const system = "<bpfc>"
+
+// sources are the files of a unit as cc reads them: an fs.FS that looks like the
+// one of the program with a directory [system] in it, and whose files have been
+// through [rewrite].
+type sources struct {
+	ctx    context.Context
+	in     *Input
+	search []string
+
+	files map[string]*ir.File // what was read, as it was
+	texts map[string]string   // the same, before it is cut to lines
+	size  int
+	err   error // what a file is not read for, other than that there is none
+
+	once         map[string]bool // files with #pragma once
+	pragmaErrors []pragmaError
+}
+
+type pragmaError struct {
+	at  token.Position
+	msg string
+}
+
+func newSources(ctx context.Context, in *Input) *sources {
+	s := &sources{
+		ctx:   ctx,
+		in:    in,
+		files: map[string]*ir.File{},
+		texts: map[string]string{},
+		once:  map[string]bool{},
+	}
+	for _, dir := range in.Include {
+		s.search = append(s.search, path.Clean(dir))
+	}
+	if len(in.SystemInclude) == 0 {
+		s.search = append(s.search, system)
+	}
+	for _, dir := range in.SystemInclude {
+		s.search = append(s.search, path.Join(system, dir))
+	}
+	return s
+}
+
+// Open implements fs.FS.
+func (s *sources) Open(name string) (fs.File, error) {
+	text, err := s.read(name)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return &textFile{Reader: strings.NewReader(rewrite(text)), name: path.Base(name)}, nil
+}
+
+// read returns the text of a file as it is. A failure that is not the lack of
+// the file ends the unit: cc only knows that a header is not found.
+func (s *sources) read(name string) (string, error) {
+	name = path.Clean(name)
+	if text, ok := s.texts[name]; ok {
+		return text, nil
+	}
+	if s.err != nil {
+		return "", s.err
+	}
+	if err := s.ctx.Err(); err != nil {
+		return "", err
+	}
+	text, err := s.load(name)
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%d bytes are more than the limit of %d", len(text), maxFile)
+	}
+	if err == nil && s.size+len(text) > maxSource {
+		err = fmt.Errorf("the files together are longer than the limit of %d bytes", maxSource)
+	}
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
+			s.err = fmt.Errorf("read %s: %w", name, err)
+		}
+		return "", err
+	}
+	s.size += len(text)
+	s.texts[name] = text
+	return text, nil
+}
+
+func (s *sources) load(name string) (string, error) {
+	rest, ok := strings.CutPrefix(name, system+"/")
+	if !ok {
+		return readFile(s.in.FS, name)
+	}
+	if rest == "vmlinux.h" && s.in.Vmlinux != nil {
+		return s.in.Vmlinux(s.identifiers())
+	}
+	return readFile(s.in.System, rest)
+}
+
+func readFile(fsys fs.FS, name string) (string, error) {
+	if fsys == nil || !fs.ValidPath(name) {
+		return "", fs.ErrNotExist
+	}
+	if info, err := fs.Stat(fsys, name); err != nil {
+		return "", err
+	} else if info.IsDir() {
+		return "", fs.ErrNotExist
+	} else if info.Size() > maxFile {
+		return "", fmt.Errorf("%d bytes are more than the limit of %d", info.Size(), maxFile)
+	}
+	b, err := fs.ReadFile(fsys, name)
+	return string(b), err
+}
+
+// file returns what was read under a name that cc gives, nil for what it was
+// given as text.
+func (s *sources) file(name string) *ir.File {
+	name = path.Clean(strings.ReplaceAll(name, `\`, "/"))
+	if f := s.files[name]; f != nil {
+		return f
+	}
+	text, ok := s.texts[name]
+	if !ok {
+		return nil
+	}
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimSuffix(l, "\r")
+	}
+	f := &ir.File{Name: name, Lines: lines}
+	s.files[name] = f
+	return f
+}
+
+// pragma hears of each #pragma that is not in the text of a macro that is never
+// used. Those of the loops are read from the lines above them.
+func (s *sources) pragma(line []cc.Token) error {
+	var words []string
+	for _, t := range line {
+		if w := strings.TrimSpace(t.SrcStr()); w != "" {
+			words = append(words, w)
+		}
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	at := line[0].Position()
+	switch {
+	case words[0] == "once":
+		if s.once[at.Filename] {
+			return cc.SkipSource
+		}
+		s.once[at.Filename] = true
+	case len(words) > 1 && words[0] == "clang" && words[1] == "attribute":
+		// What rewrite knows does not come here.
+		s.pragmaErrors = append(s.pragmaErrors, pragmaError{at, "#pragma clang attribute other than push(__attribute__((preserve_access_index)), apply_to = record) and pop is not supported"})
+	}
+	return nil
+}
+
+// identifiers returns every identifier of the program, of the headers of its own
+// that it can reach, and of the command line: what vmlinux.h may have to hold for
+// them. Neither conditions nor macros are looked at, so that these are too many
+// rather than too few.
+func (s *sources) identifiers() map[string]bool {
+	names := map[string]bool{}
+	scanIdentifiers(commandLine(s.in), names, nil)
+	seen := map[string]bool{}
+	var visit func(name string)
+	visit = func(name string) {
+		if seen[name] || strings.HasPrefix(name, system+"/") {
+			return
+		}
+		seen[name] = true
+		text, err := s.read(name)
+		if err != nil {
+			return
+		}
+		scanIdentifiers(text, names, func(header string, quoted bool) {
+			dirs := s.search
+			if quoted {
+				dirs = append([]string{path.Dir(name)}, dirs...)
+			}
+			for _, dir := range dirs {
+				file := path.Join(dir, header)
+				if strings.HasPrefix(file, system+"/") {
+					return
+				}
+				if _, err := s.read(file); err == nil {
+					visit(file)
+					return
+				}
+			}
+		})
+	}
+	visit(path.Clean(s.in.File))
+	return names
+}
+
+// fromKernel says whether n stands in the vmlinux.h that was made of the types of
+// the kernel that the program is for: what is declared there is as the kernel has
+// it.
+func (u *unit) fromKernel(n cc.Node) bool {
+	return n != nil && path.Clean(strings.ReplaceAll(n.Position().Filename, `\`, "/")) == system+"/vmlinux.h"
+}
+
+// textFile is a file that is in memory.
+type textFile struct {
+	*strings.Reader
+	name string
+}
+
+func (f *textFile) Stat() (fs.FileInfo, error) { return f, nil }
+func (f *textFile) Close() error               { return nil }
+func (f *textFile) Name() string               { return f.name }
+func (f *textFile) Mode() fs.FileMode          { return 0o444 }
+func (f *textFile) ModTime() time.Time         { return time.Time{} }
+func (f *textFile) IsDir() bool                { return false }
+func (f *textFile) Sys() any                   { return nil }

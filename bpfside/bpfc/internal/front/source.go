@@ -1,0 +1,203 @@
+package front
+
+import "strings"
+
+// rewrite returns the text of a file as cc has to see it, with the same lines.
+// It mends, before cc reads it, what cc would read wrongly without a word:
+//
+//   - A macro with a named variadic parameter: of "f(a, ##args)" cc pastes the
+//     comma with the first token of args and loses the text of that. It does what
+//     GNU C does for __VA_ARGS__ alone, and then only with a blank before ##.
+//   - #pragma clang attribute push(__attribute__((preserve_access_index)), …):
+//     nothing of it is left in the tree. A typedef of [attrPush] takes its place,
+//     and one of [attrPop] that of its pop, which do stand in the tree.
+//   - "volatile" of what is pointed to, in a cast and in a member, is forgotten,
+//     and one declaration's qualifiers get into the typedef that others share.
+//     An attribute is kept, so [volatileMark] stands for the keyword where C
+//     allows one: not of a pointer itself, where cc does keep it.
+//
+// A token that comes from a macro is where the macro is used, so the columns
+// within a definition do not matter to anybody.
+func rewrite(text string) string {
+	if !strings.Contains(text, "...") && !strings.Contains(text, "attribute") && !strings.Contains(text, "volatile") {
+		return text
+	}
+	var out strings.Builder
+	done := 0
+	replace := func(start, end int, with string) {
+		out.WriteString(text[done:start])
+		out.WriteString(with)
+		done = end
+	}
+	var before, prev string // the two tokens before
+	for l := (lexer{text: text}); l.next(); before, prev = prev, l.tok() {
+		switch {
+		case l.kind == lexPunct && l.first && l.tok() == "#":
+			start := l.start
+			line := l.directive()
+			if fixed := fixDirective(line); fixed != "" {
+				// The lines that a continued directive took stay.
+				n := strings.Count(text[start:l.end], "\n") - strings.Count(fixed, "\n")
+				replace(start, l.end, fixed+strings.Repeat("\n", n))
+			}
+		case l.kind == lexIdent && marksVolatile(before, prev, l.tok()):
+			replace(l.start, l.end, volatileMark+strings.Repeat(" ", l.end-l.start-len(volatileMark)))
+		}
+	}
+	if done == 0 {
+		return text
+	}
+	out.WriteString(text[done:])
+	return out.String()
+}
+
+// volatileMark is the macro of builtin.h that stands for volatile; as long as
+// that is, so that columns stay.
+const volatileMark = "_bpfcvol"
+
+// marksVolatile says whether tok is the keyword and of what a declaration, a cast
+// or a member begins with: not of a pointer, and not of an asm statement.
+func marksVolatile(before, prev, tok string) bool {
+	if tok != "volatile" && tok != "__volatile__" && tok != "__volatile" {
+		return false
+	}
+	switch prev {
+	case "*", "asm", "__asm__", "__asm", "[", "static":
+		return prev == "static" && before != "["
+	case "const", "restrict", "__restrict", "__restrict__", "__const":
+		return before != "*"
+	}
+	return true
+}
+
+// fixDirective returns what stands for a directive; "" for itself.
+func fixDirective(line []lexeme) string {
+	switch {
+	case len(line) > 2 && line[1].text == "define":
+		return fixDefine(line)
+	case len(line) > 4 && line[1].text == "pragma" && line[2].text == "clang" && line[3].text == "attribute":
+		return fixAttribute(line)
+	}
+	return ""
+}
+
+// The names of the typedefs that stand where an attribute begins and ceases to
+// be that of every struct and union.
+const (
+	attrPush = "__bpfc_push_preserve_access_index"
+	attrPop  = "__bpfc_pop_attribute"
+)
+
+// fixAttribute returns what stands for a #pragma clang attribute; "" for one
+// that is not known here.
+func fixAttribute(line []lexeme) string {
+	var words []string
+	for _, t := range line[4:] {
+		if t.kind != lexSpace {
+			words = append(words, t.text)
+		}
+	}
+	switch s := strings.Join(words, " "); {
+	case s == "pop":
+		return "typedef int " + attrPop + ";"
+	case strings.HasPrefix(s, "push ( __attribute__ ( ( preserve_access_index ) ) , apply_to = record"):
+		return "typedef int " + attrPush + ";"
+	}
+	return ""
+}
+
+// fixDefine returns the definition of a macro as cc expands it rightly; "" if it
+// does so as it is.
+//
+//	#define NAME(a, args...) body
+//	#define NAME(a, ...) body
+func fixDefine(line []lexeme) string {
+	param, params, body := "__VA_ARGS__", []lexeme(nil), line[3:]
+	head := line[2].text
+	changed := false
+	if len(body) > 0 && body[0].text == "(" && !body[0].space {
+		end := 1
+		for end < len(body) && body[end].text != ")" {
+			end++
+		}
+		if end == len(body) {
+			return ""
+		}
+		params, body = body[1:end], body[end+1:]
+		if n := len(params); n > 1 && params[n-1].text == "..." && params[n-2].kind == lexIdent {
+			param = params[n-2].text
+			params = append(params[:n-2:n-2], params[n-1])
+			changed = true
+		}
+		head += "("
+		for _, t := range params {
+			head += t.text
+		}
+		head += ")"
+	}
+	var out strings.Builder
+	out.WriteString("#define " + head)
+	before, prev := "", ""
+	for i, t := range body {
+		if i == 0 || t.space || t.lines > 0 {
+			out.WriteByte(' ')
+		} else if t.text == "##" && prev == "," {
+			out.WriteByte(' ')
+			changed = true
+		}
+		for range t.lines {
+			out.WriteString("\\\n")
+		}
+		switch {
+		case t.kind == lexIdent && t.text == param:
+			out.WriteString("__VA_ARGS__")
+		case t.kind == lexIdent && marksVolatile(before, prev, t.text):
+			out.WriteString(volatileMark)
+			changed = true
+		default:
+			out.WriteString(t.text)
+		}
+		before, prev = prev, t.text
+	}
+	if !changed {
+		return ""
+	}
+	return out.String()
+}
+
+// scanIdentifiers adds the identifiers of text to names and calls include, if it
+// is not nil, for each header that the text includes.
+func scanIdentifiers(text string, names map[string]bool, include func(header string, quoted bool)) {
+	for l := (lexer{text: text}); l.next(); {
+		switch {
+		case l.kind == lexIdent:
+			names[l.tok()] = true
+		case l.kind == lexPunct && l.tok() == "#" && l.first && include != nil:
+			if header, quoted, ok := l.include(); ok {
+				include(header, quoted)
+			}
+		}
+	}
+}
+
+// nesting returns how deep brackets, and runs of what begins an operand, are
+// nested in text at most: a bound of how deep a reader of it has to go.
+func nesting(text string) int {
+	depth, run, most := 0, 0, 0
+	for l := (lexer{text: text}); l.next(); {
+		if l.kind != lexPunct {
+			run = 0
+			continue
+		}
+		switch l.tok() {
+		case "(", "[", "{":
+			depth++
+		case ")", "]", "}":
+			depth = max(depth-1, 0)
+		default:
+			run++
+		}
+		most = max(most, depth+run)
+	}
+	return most
+}
