@@ -60,7 +60,7 @@ func compile(ctx context.Context, fsys fs.FS, file string, opts *Options, settle
 		return nil, nil, fmt.Errorf("compile %s: %w", file, err)
 	}
 	m, err := front.Translate(ctx, front.Input{
-		FS: fsys, File: file, Include: opts.Include, System: include.Files,
+		FS: fsys, File: file, Include: opts.Include, System: include.Files, SystemInclude: include.Path,
 		Defines: opts.Defines, Arch: t.arch, Kernel: t.types.load,
 		Vmlinux: func(names map[string]bool) (string, error) {
 			types, err := t.types.bytes()
