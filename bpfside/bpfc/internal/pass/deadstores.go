@@ -28,7 +28,7 @@ type storeTable struct {
 	memory  *memory
 	before  [][]location // what is written again from the start of a block on, by its ID
 	done    []bool
-	doomed  []location
+	doomed  []location // none overlaps another of the same base
 	changed bool
 }
 
@@ -136,11 +136,29 @@ func (d *storeTable) isDead(v *ir.Value) bool {
 	return false
 }
 
-// doom notes that the bytes at are written.
+// doom notes that the bytes at are written. No byte is noted twice.
 func (d *storeTable) doom(at location) {
+	d.doomed = cut(d.doomed, at, location.sameBase)
 	if len(d.doomed) < maxDoomed {
 		d.doomed = append(d.doomed, at)
 	}
+}
+
+// cut returns what is left of ls without the bytes at; of those of which only
+// the objects can be the same, nothing.
+func cut(ls []location, at location, mayAlias func(a, b location) bool) []location {
+	var kept []location
+	for _, l := range ls {
+		switch {
+		case !mayAlias(l, at):
+			kept = append(kept, l)
+		case l.sameBase(at):
+			for _, s := range spanOf(l).without([]span{spanOf(at)}) {
+				kept = append(kept, location{l.base, int64(s.from), int64(s.to - s.from)})
+			}
+		}
+	}
+	return kept
 }
 
 // define notes that before v there is none: what is written behind it is not
@@ -162,20 +180,7 @@ func (d *storeTable) keep(want func(location) bool) {
 }
 
 // read notes that somebody reads the bytes at.
-func (d *storeTable) read(at location) {
-	var kept []location
-	for _, l := range d.doomed {
-		switch {
-		case !d.memory.mayAlias(l, at):
-			kept = append(kept, l)
-		case l.sameBase(at):
-			for _, s := range spanOf(l).without([]span{spanOf(at)}) {
-				kept = append(kept, location{l.base, int64(s.from), int64(s.to - s.from)})
-			}
-		}
-	}
-	d.doomed = kept
-}
+func (d *storeTable) read(at location) { d.doomed = cut(d.doomed, at, d.memory.mayAlias) }
 
 func spanOf(l location) span { return span{int(l.offset), int(l.offset + l.size)} }
 
