@@ -95,23 +95,13 @@ func (e *encoder) end(b *block, i *inst, next *block) {
 			return
 		}
 		j := *i
-		if yes == next && j.cond != condSet {
+		if yes == next && j.invertible(e.f.opts.CPU) {
 			yes, no = no, yes
 			j.cond = j.cond.Not()
 		}
-		if in, ok := e.conditional(&j); ok {
-			e.jump(in, yes)
-			if no != next {
-				e.jump(ja, no)
-			}
-			return
-		}
-		// The level has the inverse alone.
-		j.cond = j.cond.Not()
-		in, _ := e.conditional(&j)
-		e.jump(in, no)
-		if yes != next {
-			e.jump(ja, yes)
+		e.jump(e.conditional(&j), yes)
+		if no != next {
+			e.jump(ja, no)
 		}
 	}
 }
@@ -121,15 +111,11 @@ var jumpOps = map[ir.Cond]asm.JumpOp{
 	ir.SLT: asm.JSLT, ir.SLE: asm.JSLE, ir.SGT: asm.JSGT, ir.SGE: asm.JSGE, condSet: asm.JSet,
 }
 
-// conditional returns the jump of i, false if the level has it not: v1 has no
-// less than, which with a register is greater than the other way round.
-func (e *encoder) conditional(i *inst) (asm.Instruction, bool) {
+// conditional returns the jump of i.
+func (e *encoder) conditional(i *inst) asm.Instruction {
 	cond, dst, src := i.cond, i.dst, i.src
-	if e.f.opts.CPU < 2 && (cond == ir.ULT || cond == ir.ULE || cond == ir.SLT || cond == ir.SLE) {
-		if src == noReg {
-			return asm.Instruction{}, false
-		}
-		cond, dst, src = cond.Swap(), src, dst
+	if !hasJump(e.f.opts.CPU, cond) {
+		cond, dst, src = cond.Swap(), src, dst // of two registers
 	}
 	class := asm.JumpClass
 	if !i.wide {
@@ -143,7 +129,7 @@ func (e *encoder) conditional(i *inst) (asm.Instruction, bool) {
 		in.OpCode |= asm.OpCode(asm.RegSource)
 		in.Src = asm.Register(src)
 	}
-	return in, true
+	return in
 }
 
 func sizeOf(bytes uint8) asm.Size {

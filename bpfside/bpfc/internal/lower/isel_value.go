@@ -409,10 +409,14 @@ func (s *selector) compare(cond ir.Cond, x, y *ir.Value) (j inst, inverse bool) 
 			return t
 		}
 		j.dst = extended(x)
-		if y.Op == ir.OpConst {
-			j.imm = int64(int32(y.Imm))
-		} else {
+		if y.Op != ir.OpConst {
 			j.src = extended(y)
+			return j, false
+		}
+		j.imm = int64(int32(y.Imm))
+		if !hasJump(s.cpu, cond) {
+			j.cond = cond.Not()
+			return j, true
 		}
 		return j, false
 	case y.Op == ir.OpConst && !wide:
@@ -425,7 +429,17 @@ func (s *selector) compare(cond ir.Cond, x, y *ir.Value) (j inst, inverse bool) 
 		j.src = s.use(y)
 	}
 	j.dst = s.use(x)
+	if j.src == noReg && !hasJump(s.cpu, cond) {
+		j.cond = cond.Not()
+		return j, true
+	}
 	return j, false
+}
+
+// hasJump tells whether a level has the jump with an immediate: v1 has no less
+// than, which with a register is greater than the other way round.
+func hasJump(cpu int, c ir.Cond) bool {
+	return cpu > 1 || c != ir.ULT && c != ir.ULE && c != ir.SLT && c != ir.SLE
 }
 
 func isZero(v *ir.Value) bool {

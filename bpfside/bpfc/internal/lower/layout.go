@@ -21,7 +21,7 @@ func layout(f *fn) []*block {
 		case kJmp:
 			edges = append(edges, edge{b, b.succs[0], base + 2})
 		case kJcc:
-			// The one that falls through. A jump on bits has no inverse.
+			// The one that falls through.
 			no, yes := base+1, base
 			switch b.likely {
 			case 1:
@@ -29,11 +29,8 @@ func layout(f *fn) []*block {
 			case -1:
 				no += 2
 			}
-			if b.last().cond == condSet {
-				yes = -1
-			}
 			edges = append(edges, edge{b, b.succs[1], no})
-			if yes >= 0 {
+			if b.last().invertible(f.opts.CPU) {
 				edges = append(edges, edge{b, b.succs[0], yes})
 			}
 		}
@@ -67,4 +64,9 @@ func layout(f *fn) []*block {
 		}
 	}
 	return order
+}
+
+// invertible tells whether there is a jump on the opposite of i.
+func (i *inst) invertible(cpu int) bool {
+	return i.cond != condSet && (i.src != noReg || hasJump(cpu, i.cond.Not()))
 }

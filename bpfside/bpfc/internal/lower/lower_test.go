@@ -1,61 +1,90 @@
 package lower
 
 import (
+	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/nopfire/nopfire/bpfside/bpfc/internal/ir"
 )
 
-// text prints code with the number of each slot, jumps with their targets.
-func text(c Code) string {
-	var b strings.Builder
-	for _, in := range c.Insns {
-		sym := ""
-		if in.Sym != nil {
-			sym = " @" + in.Sym.SymbolName()
-		}
-		fmt.Fprintf(&b, "%v%s\n", in.Instruction, sym)
-	}
-	return b.String()
-}
+var update = flag.Bool("update", false, "write what comes out into testdata")
 
-func TestFirst(t *testing.T) {
-	m, err := ir.Parse("x", `
-global @counts section ".maps" size 32 align 8 external
-global @hits section ".bss" size 8 align 8 external
-func @prog i32 section "xdp" external {
-b1(v1 ptr "ctx"):
-	v2 ptr = alloca 4 align 4 "key"
-	v3 i32 = load.4 v1+4
-	store.4 v2, v3
-	v4 ptr = global @counts
-	v5 ptr = helper 1(v4, v2)
-	v6 ptr = const 0
-	v7 i32 = cmp.eq v5, v6
-	if v7 b3, b2
-b2:
-	v8 i64 = load.8 v5
-	v9 i64 = const 1
-	v10 i64 = add v8, v9
-	store.8 v5, v10
-	v11 ptr = global @hits
-	atomic.add.8 v11, v8
-	jump b3
-b3:
-	v12 i32 = const 0
-	ret v12
-}`)
+func parse(t testing.TB, text string) *ir.Module {
+	t.Helper()
+	m, err := ir.Parse("t.c", text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Check(); err != nil {
 		t.Fatal(err)
 	}
-	code, err := Module(m, Options{})
-	if err != nil {
-		t.Fatal(err)
+	return m
+}
+
+// The files of testdata are cases: a line "== name", the text of a module, and
+// for some levels of the CPU, "-- v3" (or "-- v3 writeback"), the instructions of
+// its last function, or the error.
+func TestLower(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no testdata: %v", err)
 	}
-	t.Log("\n" + text(code[0]))
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			head, rest, _ := strings.Cut(string(data), "== ")
+			out := head
+			for _, c := range strings.Split(rest, "\n== ") {
+				name, c, _ := strings.Cut(c, "\n")
+				out += "== " + name + "\n"
+				t.Run(name, func(t *testing.T) { out += lowerCase(t, strings.Trim(c, "\n")) })
+			}
+			out = strings.TrimSuffix(out, "\n")
+			if *update && out != string(data) {
+				if err := os.WriteFile(file, []byte(out), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// lowerCase runs a case and returns it with what has come out.
+func lowerCase(t *testing.T, c string) string {
+	parts := strings.Split(c, "\n-- ")
+	out := parts[0]
+	for _, p := range parts[1:] {
+		line, want, _ := strings.Cut(p, "\n")
+		var opts Options
+		for _, word := range strings.Fields(line) {
+			switch {
+			case word == "writeback":
+				opts.WriteBack = true
+			default:
+				if _, err := fmt.Sscanf(word, "v%d", &opts.CPU); err != nil {
+					t.Fatalf("%q: %v", line, err)
+				}
+			}
+		}
+		var got string
+		code, err := Module(parse(t, parts[0]), opts)
+		if err != nil {
+			got = err.Error()
+		} else {
+			got = text(code[len(code)-1])
+		}
+		got = strings.Trim(got, "\n")
+		if got != strings.Trim(want, "\n") && !*update {
+			t.Errorf("%s: got\n%s\nwant\n%s", line, got, want)
+		}
+		out += "\n-- " + line + "\n" + got
+	}
+	return out + "\n\n"
 }

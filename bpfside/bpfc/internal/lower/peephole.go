@@ -43,12 +43,6 @@ func threadJumps(f *fn) bool {
 			b.succs = b.succs[:1]
 			changed = true
 		}
-		// To leave takes as much as to jump to where one leaves.
-		if b.last().kind == kJmp && len(b.succs[0].insts) == 1 && b.succs[0].insts[0].kind == kExit {
-			*b.last() = b.succs[0].insts[0]
-			b.succs = nil
-			changed = true
-		}
 	}
 	if changed {
 		f.link()
