@@ -90,7 +90,14 @@ func (r *runner) optimize(f *ir.Func) {
 	for range rounds {
 		changed := r.run(f, "cfg", cfg)
 		changed = r.run(f, "promote", promote) || changed
+		changed = r.run(f, "memops", memops) || changed
 		changed = r.run(f, "combine", combine) || changed
+		changed = r.run(f, "gvn", gvn) || changed
+		changed = r.run(f, "loads", loads) || changed
+		changed = r.run(f, "facts", facts) || changed
+		changed = r.run(f, "combine", combine) || changed
+		changed = r.run(f, "thread", thread) || changed
+		changed = r.run(f, "dead stores", deadStores) || changed
 		changed = r.run(f, "cfg", cfg) || changed
 		changed = r.run(f, "dce", dce) || changed
 		if !changed {
