@@ -59,6 +59,7 @@ func compile(ctx context.Context, fsys fs.FS, file string, opts *Options, settle
 	if err != nil {
 		return nil, nil, fmt.Errorf("compile %s: %w", file, err)
 	}
+	defer t.types.close()
 	m, err := front.Translate(ctx, front.Input{
 		FS: fsys, File: file, Include: opts.Include, System: include.Files, SystemInclude: include.Path,
 		Defines: opts.Defines, Arch: t.arch, Kernel: t.types.load,

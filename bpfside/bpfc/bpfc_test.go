@@ -273,3 +273,25 @@ SEC("syscall") int prog(void *ctx)
 		t.Errorf("error %v became %v", other, got)
 	}
 }
+
+// A field that the kernel lacks is named.
+func TestExplainMissingField(t *testing.T) {
+	testutils.NeedBPF(t)
+	spec := compile(t, `
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+struct task_struct___other { int nosuch; } __attribute__((preserve_access_index));
+SEC("raw_tp/sched_switch") int prog(void *ctx)
+{
+	struct task_struct___other *task = (void *)bpf_get_current_task();
+	return BPF_CORE_READ(task, nosuch);
+}
+char LICENSE[] SEC("license") = "GPL";
+`, nil)
+	_, err := ebpf.NewCollection(spec)
+	err = bpfc.Explain(spec, err)
+	if err == nil || !strings.HasPrefix(err.Error(), "prog.bpf.c:9:9: verifier: the kernel has no struct task_struct___other.nosuch\n") {
+		t.Errorf("error\n%v", err)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 
 	"github.com/cilium/ebpf/btf"
@@ -19,18 +18,19 @@ import (
 type kernelTypes struct {
 	given []byte // nil: of the running kernel
 
-	once struct{ raw, spec sync.Once }
-	raw  []byte
-	spec *btf.Spec
-	err  error // of the first that failed
+	once    struct{ raw, spec sync.Once }
+	raw     []byte
+	release func() // of raw, if it is not given
+	spec    *btf.Spec
+	err     error // of the first that failed
 }
 
-// bytes returns BTF as it is in memory.
+// bytes returns BTF as it is in memory, to be used until close is called.
 func (k *kernelTypes) bytes() ([]byte, error) {
 	k.once.raw.Do(func() {
 		k.raw = k.given
 		if k.given == nil {
-			k.raw, k.err = os.ReadFile("/sys/kernel/btf/vmlinux")
+			k.raw, k.release, k.err = openRunning()
 		}
 		if k.err == nil && bytes.HasPrefix(k.raw, []byte(elf.ELFMAG)) {
 			k.raw, k.err = btfSection(k.raw)
@@ -40,6 +40,12 @@ func (k *kernelTypes) bytes() ([]byte, error) {
 		}
 	})
 	return k.raw, k.err
+}
+
+func (k *kernelTypes) close() {
+	if k.release != nil {
+		k.release()
+	}
 }
 
 // load returns the types as package btf has them.

@@ -98,6 +98,7 @@ func TestRunningKernelTypes(t *testing.T) {
 		t.Skipf("skipped: %v", err)
 	}
 	k := new(kernelTypes)
+	defer k.close()
 	raw, err := k.bytes()
 	if err != nil || len(raw) < 1<<20 {
 		t.Errorf("%d bytes, %v", len(raw), err)

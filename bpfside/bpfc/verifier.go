@@ -1,6 +1,7 @@
 package bpfc
 
 import (
+	"cmp"
 	"errors"
 	"regexp"
 	"strconv"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
+
+	"github.com/nopfire/nopfire/bpfside/bpfc/internal/spec"
 )
 
 // A VerifierError is the kernel's refusal of a program, with the line of C that it
@@ -74,7 +77,7 @@ func Explain(cs *ebpf.CollectionSpec, err error) error {
 	return &VerifierError{
 		Diagnostic: Diagnostic{
 			File: line.FileName(), Line: int(line.LineNumber()), Col: int(line.LineColumn()),
-			Msg: "verifier: " + r.msg, Text: line.Line(),
+			Msg: "verifier: " + cmp.Or(missing(p, r.msg), r.msg), Text: line.Line(),
 		},
 		Program: p.Name, Log: r.tail, Err: err,
 	}
@@ -144,6 +147,31 @@ func readLog(log []string) refusal {
 		r.tail = append(r.tail, strings.TrimRight(line, " \t"))
 	}
 	return r
+}
+
+// unknownHelper is what the verifier says of a helper that does not exist. Where
+// code asks for something that the kernel lacks there is one that tells what.
+var unknownHelper = regexp.MustCompile(`\bunknown#(\d+)`)
+
+// missing returns what is to be said of it, "" if the refusal is about something
+// else.
+func missing(p *ebpf.ProgramSpec, msg string) string {
+	m := unknownHelper.FindStringSubmatch(msg)
+	if m == nil {
+		return ""
+	}
+	for i := range p.Instructions {
+		f := btf.FuncMetadata(&p.Instructions[i])
+		if f == nil {
+			continue
+		}
+		for _, tag := range f.Tags {
+			if name, ok := strings.CutPrefix(tag, spec.MissingTag+m[1]+":"); ok {
+				return "the kernel has no " + name
+			}
+		}
+	}
+	return ""
 }
 
 // lineOf returns the line of C that an instruction of a program belongs to.

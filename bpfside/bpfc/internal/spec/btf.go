@@ -11,6 +11,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/nopfire/nopfire/bpfside/bpfc/internal/ir"
+	"github.com/nopfire/nopfire/bpfside/bpfc/internal/lower"
 )
 
 // writeTypes adds .BTF and .BTF.ext.
@@ -28,6 +29,7 @@ func (w *writer) writeTypes() error {
 			return fmt.Errorf("function %s has no type", c.Func.Name)
 		}
 		t := *c.Func.BTF
+		t.Tags = append(slices.Clone(t.Tags), w.missingTags(&c)...)
 		t.Linkage = btf.GlobalFunc
 		if c.Func.Linkage == ir.Static {
 			t.Linkage = btf.StaticFunc
@@ -123,6 +125,26 @@ func (w *writer) datasecs() []*btf.Datasec {
 		slices.SortStableFunc(ds.Vars, func(a, b btf.VarSecinfo) int { return cmp.Compare(a.Offset, b.Offset) })
 	}
 	return out
+}
+
+// MissingTag begins the declaration tags of functions that ask for what the kernel
+// lacks, as of a field: there the code calls a helper that does not exist. The rest
+// is the number of that helper, a colon, and the name of what is missing.
+const MissingTag = "missing:"
+
+func (w *writer) missingTags(c *lower.Code) []string {
+	var tags []string
+	for i := range c.Insns {
+		ins := &c.Insns[i]
+		n := ins.Constant - ir.Poison
+		if !ins.IsBuiltinCall() || n < 0 || n >= int64(len(w.m.Poisoned)) {
+			continue
+		}
+		if tag := fmt.Sprintf("%s%d:%s", MissingTag, ins.Constant, w.m.Poisoned[n]); !slices.Contains(tags, tag) {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
 }
 
 // eventTags returns the declaration tags that tell what goes through a map, as C

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 	"github.com/google/go-cmp/cmp"
 
@@ -222,6 +223,25 @@ func TestRun(t *testing.T) {
 	}
 	if text := fmt.Sprint(insns); !strings.Contains(text, "z[1] = twice(sum);") {
 		t.Errorf("the kernel does not know the lines:\n%s", text)
+	}
+}
+
+// A function tells what it asks for and the kernel lacks.
+func TestMissing(t *testing.T) {
+	prog := fn("prog", "syscall", ir.External, tInt)
+	missing := asm.BuiltinFunc(ir.Poison + 1).Call()
+	object, err := Object(&ir.Module{Poisoned: []string{"struct a.b", "struct task_struct.nosuch"}},
+		[]lower.Code{body(prog, "struct ev *e", missing, missing, asm.FnGetPrandomU32.Call(), asm.Return())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := btf.FuncMetadata(&spec.Programs["prog"].Instructions[0])
+	if diff := cmp.Diff([]string{"missing:195896081:struct task_struct.nosuch"}, f.Tags); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
