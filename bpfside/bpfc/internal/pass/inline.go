@@ -144,19 +144,7 @@ func sizeOf(f *ir.Func) int {
 	n := 0
 	for _, b := range f.Blocks {
 		for _, v := range b.Values {
-			switch v.Op {
-			case ir.OpConst, ir.OpUndef, ir.OpAlloca, ir.OpLife, ir.OpZext, ir.OpTrunc,
-				ir.OpPtrToInt, ir.OpIntToPtr, ir.OpBarrier:
-				// Most of them are free, or part of what uses them.
-			case ir.OpCopy, ir.OpMove:
-				n += 2 * (v.Size + 7) / 8
-			case ir.OpSet:
-				n += (v.Size + 7) / 8
-			case ir.OpCall, ir.OpHelper:
-				n += 1 + len(v.Args)
-			default:
-				n++
-			}
+			n += opSize(v)
 		}
 		switch b.Term.Kind {
 		case ir.TermIf, ir.TermRet:
@@ -166,6 +154,22 @@ func sizeOf(f *ir.Func) int {
 		}
 	}
 	return n
+}
+
+// opSize estimates how many instructions v takes.
+func opSize(v *ir.Value) int {
+	switch v.Op {
+	case ir.OpConst, ir.OpUndef, ir.OpAlloca, ir.OpLife, ir.OpZext, ir.OpTrunc,
+		ir.OpPtrToInt, ir.OpIntToPtr, ir.OpBarrier:
+		return 0 // mostly free, or part of what uses it
+	case ir.OpCopy, ir.OpMove:
+		return 2 * (v.Size + 7) / 8
+	case ir.OpSet:
+		return (v.Size + 7) / 8
+	case ir.OpCall, ir.OpHelper:
+		return 1 + len(v.Args)
+	}
+	return 1
 }
 
 // constantBonus is by how much a function may be larger that v calls with

@@ -55,6 +55,9 @@ func Run(m *ir.Module, o Options) error {
 	for _, f := range order {
 		r.run(f, "inline", in.inline)
 		r.optimize(f)
+		if r.run(f, "unroll", unroll) {
+			r.optimize(f)
+		}
 	}
 	for _, f := range order {
 		r.run(f, "switch", switches)

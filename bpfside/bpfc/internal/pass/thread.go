@@ -56,7 +56,7 @@ func isCheap(b *ir.Block) bool {
 			// Constants cost nothing, and comparisons are gone once their
 			// outcome is known.
 		default:
-			size++
+			size += opSize(v)
 		}
 	}
 	return size <= threadSize
