@@ -27,8 +27,11 @@ type selector struct {
 	// register, so that it may hold anything.
 	low   []bool
 	fused []bool // comparisons that jumps alone ask for
-	first map[*ir.Block]*block
-	objs  map[*ir.Value]*object // of each alloca
+	// shifted has the shift by a constant that alone asks for a comparison.
+	shifted []*ir.Value
+	preds   [][]ir.Pred
+	first   map[*ir.Block]*block
+	objs    map[*ir.Value]*object // of each alloca
 	// points tells into which objects of the frame a value may point, by ID.
 	points []bitset
 	// made are the registers of the current block that hold what can be made
@@ -45,22 +48,25 @@ type remat struct {
 func selectFunc(src *ir.Func, opts Options) (*fn, error) {
 	n := src.NumIDs()
 	s := &selector{
-		f:     &fn{src: src, opts: opts, nregs: int(firstVirtual)},
-		src:   src,
-		cpu:   opts.CPU,
-		regs:  make([]reg, n),
-		uses:  make([]int, n),
-		low:   make([]bool, n),
-		fused: make([]bool, n),
-		first: map[*ir.Block]*block{},
-		objs:  map[*ir.Value]*object{},
-		made:  map[remat]reg{},
+		f:       &fn{src: src, opts: opts, nregs: int(firstVirtual)},
+		src:     src,
+		cpu:     opts.CPU,
+		regs:    make([]reg, n),
+		uses:    make([]int, n),
+		low:     make([]bool, n),
+		fused:   make([]bool, n),
+		shifted: make([]*ir.Value, n),
+		preds:   src.Preds(),
+		first:   map[*ir.Block]*block{},
+		objs:    map[*ir.Value]*object{},
+		made:    map[remat]reg{},
 	}
 	for i := range s.regs {
 		s.regs[i] = noReg
 	}
 	order := src.Reachable()
 	s.survey(order)
+	s.findShifted(order)
 	s.frameObjects(order)
 	_, innermost := src.Loops(src.Dominators())
 	for _, b := range order {
@@ -111,6 +117,21 @@ func (s *selector) survey(order []*ir.Block) {
 		for _, e := range b.Term.Succs {
 			for _, a := range e.Args {
 				use(a, false, false)
+			}
+		}
+	}
+}
+
+// findShifted finds comparisons whose result is shifted, as a logarithm of 2 does.
+func (s *selector) findShifted(order []*ir.Block) {
+	for _, b := range order {
+		for _, v := range b.Values {
+			if v.Op != ir.OpShl || v.Args[1].Op != ir.OpConst || v.Args[1].Imm < 0 || v.Args[1].Imm > 30 {
+				continue
+			}
+			x := v.Args[0]
+			if x.Op == ir.OpCmp && s.uses[x.ID] == 1 && x.Block == b {
+				s.shifted[x.ID] = v
 			}
 		}
 	}

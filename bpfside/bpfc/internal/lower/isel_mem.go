@@ -105,8 +105,9 @@ func (s *selector) frameAddress(v *ir.Value) (*object, int32, bool) {
 	for {
 		switch v.Op {
 		case ir.OpAlloca:
-			if off != int64(int32(off)) {
-				return nil, 0, false
+			if s.objs[v] == nil || off != int64(int32(off)) {
+				s.fail(v.Pos, "variable %s is addressed out of its bounds, or declared where nobody comes", v.Name)
+				return new(object), 0, true
 			}
 			return s.objs[v], int32(off), true
 		case ir.OpPtrToInt, ir.OpIntToPtr, ir.OpBarrier:
@@ -260,6 +261,14 @@ func (s *selector) store(v *ir.Value) {
 		return
 	}
 	part := min(a.align, v.Size)
+	if v.Volatile {
+		from := len(s.cur.insts)
+		defer func() {
+			for k := from; k < len(s.cur.insts); k++ {
+				s.cur.insts[k].keep = true
+			}
+		}()
+	}
 	if x.Op == ir.OpConst && (v.Size < 8 || part < 8 || fits32(x.Imm)) {
 		for n := 0; n < v.Size; n += part {
 			s.storeImm(a.at(n), part, truncateTo(x.Imm>>(8*n), part))

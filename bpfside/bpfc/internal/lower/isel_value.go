@@ -25,8 +25,8 @@ func (s *selector) value(v *ir.Value) {
 	case ir.OpSDiv, ir.OpSMod:
 		s.signedDiv(v)
 	case ir.OpCmp:
-		if !s.fused[v.ID] {
-			s.truth(v)
+		if !s.fused[v.ID] && s.shifted[v.ID] == nil {
+			s.truth(s.own(v), v, 1)
 		}
 	case ir.OpSext:
 		s.extend(s.own(v), v.Args[0], 4, true, v.Type)
@@ -99,6 +99,10 @@ func (s *selector) arith(v *ir.Value) {
 	if y.Op == ir.OpConst {
 		imm := y.Imm
 		switch {
+		case s.shifted[x.ID] == v:
+			// 1 or 0, shifted: the one constant or the other.
+			s.truth(t, x, 1<<imm)
+			return
 		case op == ir.OpShl || op == ir.OpLShr || op == ir.OpAShr:
 			s.shift(v, t, x, imm)
 			return
@@ -310,6 +314,10 @@ func (s *selector) signedDiv(v *ir.Value) {
 		}
 		return t
 	}
+	if !wide && s.cpu >= 3 && !s.negative(v, x) && !s.negative(v, y) || wide && !s.negative(v, x) && !s.negative(v, y) {
+		s.unsignedDiv(v, wide, op)
+		return
+	}
 	num := operand(x)
 	sign := s.f.newReg()
 	s.copy(sign, num)
@@ -351,6 +359,58 @@ func (s *selector) signedDiv(v *ir.Value) {
 	}
 }
 
+// negative tells whether x may be negative where v is.
+func (s *selector) negative(v, x *ir.Value) bool {
+	if x.Op == ir.OpConst {
+		return truncated(x.Imm, x.Type != ir.I32) < 0
+	}
+	if x.Type == ir.I64 && narrow(x) {
+		return false
+	}
+	if x.Op == ir.OpLShr && x.Args[1].Op == ir.OpConst && x.Args[1].Imm&int64(8*x.Type.Size()-1) != 0 {
+		return false
+	}
+	// Do the ways that lead here ask whether it is?
+	b := v.Block
+	for range maxWalk {
+		preds := s.preds[b.ID]
+		if len(preds) != 1 {
+			return true
+		}
+		from := preds[0].From
+		if t := &from.Term; t.Kind == ir.TermIf && t.Succs[0].To != t.Succs[1].To {
+			c := t.Args[0]
+			if c.Op == ir.OpCmp && c.Args[0] == x && c.Args[1].Op == ir.OpConst {
+				cond, bound := c.Cond, truncated(c.Args[1].Imm, x.Type != ir.I32)
+				if preds[0].Index == 1 {
+					cond = cond.Not()
+				}
+				if (cond == ir.SGE || cond == ir.SGT || cond == ir.EQ) && bound >= 0 || cond == ir.SGT && bound == -1 {
+					return false
+				}
+			}
+		}
+		b = from
+	}
+	return true
+}
+
+// maxWalk bounds how far back selection looks for what is known of a value.
+const maxWalk = 16
+
+// unsignedDiv writes a division of numbers that are not negative.
+func (s *selector) unsignedDiv(v *ir.Value, wide bool, op asm.ALUOp) {
+	x, y, t := v.Args[0], v.Args[1], s.own(v)
+	if y.Op == ir.OpConst && (!wide || fits32(y.Imm)) {
+		s.moveTo(t, x)
+		s.aluImm(wide, op, t, truncated(y.Imm, wide))
+		return
+	}
+	src := s.use(y)
+	s.moveTo(t, x)
+	s.alu(wide, op, t, src)
+}
+
 // absolute negates t if the sign bit of sign is set.
 func (s *selector) absolute(wide bool, sign, t reg) {
 	neg, done := s.f.newBlock(s.cur.depth), s.f.newBlock(s.cur.depth)
@@ -361,14 +421,13 @@ func (s *selector) absolute(wide bool, sign, t reg) {
 	s.start(done)
 }
 
-// truth makes v, a comparison, 1 or 0.
-func (s *selector) truth(v *ir.Value) {
+// truth makes t what is given if the comparison v holds, else 0.
+func (s *selector) truth(t reg, v *ir.Value, yes int64) {
 	j, inverse := s.compare(v.Cond, v.Args[0], v.Args[1])
-	yes, no := int64(1), int64(0)
+	no := int64(0)
 	if inverse {
 		yes, no = no, yes
 	}
-	t := s.own(v)
 	s.makeIn(t, remat{imm: yes})
 	other, done := s.f.newBlock(s.cur.depth), s.f.newBlock(s.cur.depth)
 	s.end(j, done, other)

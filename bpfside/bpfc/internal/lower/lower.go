@@ -84,6 +84,7 @@ func Func(f *ir.Func, opts Options) (Code, error) {
 	if err != nil {
 		return Code{}, err
 	}
+	removeSelfStores(mf)
 	order := layout(mf)
 	insns, err := encode(mf, order)
 	if err != nil {

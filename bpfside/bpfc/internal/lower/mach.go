@@ -77,7 +77,7 @@ type inst struct {
 	wide   bool // of 64 bits; else of 32, with the upper half of dst made zero
 	signed bool // kLoad: extend by the sign (v4); kALU: signed division (v4)
 	fetch  bool // kAtomic: src gets the old value; r0 does from a cmpxchg
-	keep   bool // kLoad: of a volatile object, stays even if nobody reads it
+	keep   bool // kLoad, kStore: volatile, stays whatever it does
 	size   uint8
 	nargs  uint8
 	cond   ir.Cond

@@ -266,3 +266,19 @@ func writeBack(f *fn) {
 		}
 	}
 }
+
+// removeSelfStores removes stores of what was loaded from the same place just
+// before: copies between variables that share their room in the frame.
+func removeSelfStores(f *fn) {
+	for _, b := range f.blocks {
+		for k := 1; k < len(b.insts); k++ {
+			l, s := &b.insts[k-1], &b.insts[k]
+			if l.kind == kLoad && s.kind == kStore && l.frame != nil && s.frame != nil && !l.keep && !s.keep &&
+				l.size == s.size && s.src == l.dst && l.frame.off+int(l.off) == s.frame.off+int(s.off) && !l.signed {
+				*s = inst{}
+				k++
+			}
+		}
+		b.insts = slices.DeleteFunc(b.insts, func(i inst) bool { return i.kind == kNop })
+	}
+}
