@@ -197,6 +197,14 @@ func (n *inliner) inline(f *ir.Func) bool {
 			if v.Op != ir.OpCall || !n.wants(v) {
 				continue
 			}
+			if b == f.Entry() {
+				// None may be left behind the call, which is in another block
+				// soon. The call comes later again.
+				if allocasFirst(b) {
+					i--
+					break
+				}
+			}
 			callee := v.Sym.(*ir.Func)
 			n.calls[callee]--
 			n.count(callee, 1)
@@ -221,6 +229,25 @@ func (n *inliner) inline(f *ir.Func) bool {
 	}
 	entry.Values = append(allocas, entry.Values...)
 	delete(n.sizes, f)
+	return true
+}
+
+// allocasFirst moves the allocas of b before all else, and says whether it did.
+func allocasFirst(b *ir.Block) bool {
+	isAlloca := func(v *ir.Value) bool { return v.Op == ir.OpAlloca }
+	first := slices.IndexFunc(b.Values, func(v *ir.Value) bool { return !isAlloca(v) })
+	if first < 0 || !slices.ContainsFunc(b.Values[first:], isAlloca) {
+		return false
+	}
+	slices.SortStableFunc(b.Values, func(v, w *ir.Value) int {
+		switch {
+		case isAlloca(v) && !isAlloca(w):
+			return -1
+		case !isAlloca(v) && isAlloca(w):
+			return 1
+		}
+		return 0
+	})
 	return true
 }
 

@@ -102,6 +102,36 @@ b3:
 }`,
 		},
 		{
+			"an alloca behind the call stays in the entry",
+			`func @g i32 static {
+b1(v1 i32):
+	if v1 b2, b3
+b2:
+	ret v1
+b3:
+	unreachable
+}
+func @f i32 external {
+b1(v1 i32):
+	v2 i32 = call @g(v1)
+	v3 ptr = alloca 4
+	store.4 v3, v2
+	v4 i64 = helper 1(v3)
+	ret v2
+}`,
+			`func @f i32 external {
+b1(v1 i32):
+	v2 ptr = alloca 4
+	if v1 b2, b3
+b2:
+	store.4 v2, v1
+	v3 i64 = helper 1(v2)
+	ret v1
+b3:
+	unreachable
+}`,
+		},
+		{
 			"a call of a call, and what it asks for its loops",
 			`func @inner void static {
 b1(v1 ptr):
