@@ -111,7 +111,7 @@ func (g *body) atomicOp(op ir.AtomicOp, p place, wanted bool, args ...*ir.Value)
 	}
 	base, off := g.address(p)
 	v := g.value(ir.OpAtomic, t, append([]*ir.Value{base}, args...)...)
-	v.Atomic, v.Imm, v.Size, v.Align = op, off, g.sizeof(p.t), p.align
+	v.Atomic, v.Imm, v.Size, v.Align = op, off, g.sizeof(p.t), min(p.align, g.sizeof(p.t))
 	return v
 }
 

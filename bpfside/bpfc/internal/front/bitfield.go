@@ -77,7 +77,7 @@ func (g *body) storeBits(p place, v *ir.Value) {
 		}
 		base, off := g.address(at)
 		s := g.value(ir.OpStore, ir.Void, base, part)
-		s.Imm, s.Size, s.Align, s.Volatile = off, unit.size, at.align, p.volatile
+		s.Imm, s.Size, s.Align, s.Volatile = off, unit.size, min(at.align, unit.size), p.volatile
 	}
 }
 

@@ -120,7 +120,7 @@ func (g *body) builtinMemcmp(e *cc.PostfixExpression, args []cc.ExpressionNode) 
 	result := after.NewParam(ir.I32, "")
 	load := func(p *ir.Value, off int64, align, size int, volatile bool) *ir.Value {
 		v := g.value(ir.OpLoad, ir.I64, p)
-		v.Imm, v.Size, v.Align, v.Volatile = off, size, align, volatile
+		v.Imm, v.Size, v.Align, v.Volatile = off, size, min(size, align), volatile
 		return v
 	}
 	for off := 0; off < n; {

@@ -29,7 +29,7 @@ func (g *body) call(e *cc.PostfixExpression, wanted bool) *ir.Value {
 	if !ok {
 		return g.undefined(g.valueType(g.typeOf(e)))
 	}
-	if isAggregate(c.t.Result()) {
+	if inMemory(c.t.Result()) {
 		g.aggregateCall(e)
 		return nil
 	}
@@ -91,7 +91,7 @@ func (g *body) aggregateCall(e *cc.PostfixExpression) place {
 	if !ok {
 		return bad
 	}
-	if c.f == nil || !isAggregate(t) {
+	if c.f == nil || !inMemory(t) {
 		g.errorf(e, "the result of this call is not an object")
 		return bad
 	}
@@ -207,13 +207,13 @@ func (g *body) arguments(e *cc.PostfixExpression, c callee) (vals []*ir.Value, o
 		} else if isInteger(from) {
 			to = g.promoted(x)
 		}
-		if isAggregate(from) && isAggregate(to) {
+		if inMemory(to) && (inMemory(from) || isWide(to)) {
 			if c.f == nil {
 				g.errorf(x, "helpers take no structs")
 				return nil, false
 			}
 			p := g.temporary(to)
-			g.copyTo(p, g.lvalue(x))
+			g.copyTo(p, g.object(x, to))
 			vals = append(vals, g.pointerTo(p))
 			continue
 		}

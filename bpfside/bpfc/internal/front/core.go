@@ -247,7 +247,7 @@ func (u *unit) coreCompatible(t cc.Type, kernel btf.Type) bool {
 		name := tag.SrcStr()
 		return ok && (name == "" || e.Name == "" || essential(name) == essential(e.Name))
 	default:
-		if isInteger(t) {
+		if cc.IsIntegerType(t) {
 			_, ok := kernel.(*btf.Int)
 			return ok
 		}

@@ -22,6 +22,7 @@ type body struct {
 	result cc.Type   // of the function
 	ret    *ir.Value // where a result that is an aggregate goes, else nil
 
+	allocas  []*ir.Value // to be put before all others of the entry
 	vars     map[*cc.Declarator]place
 	statics  map[*cc.Declarator]staticDecl
 	labels   map[label]*ir.Block
@@ -70,7 +71,9 @@ func (g *body) compare(c ir.Cond, x, y *ir.Value) *ir.Value {
 func (g *body) alloca(size, align int, name string) *ir.Value {
 	v := g.f.NewValue(ir.OpAlloca, ir.Ptr)
 	v.Size, v.Align, v.Name, v.Pos = size, frameAlign(size, align), name, g.at
-	return g.f.Entry().Append(v)
+	v.Block = g.f.Entry()
+	g.allocas = append(g.allocas, v)
+	return v
 }
 
 // frameAlign returns the alignment of an object of the frame: what its type asks
@@ -176,10 +179,14 @@ func (g *body) convert(at cc.Node, v *ir.Value, from, to cc.Type) *ir.Value {
 	switch {
 	case isVoid(to):
 		return nil
+	case v == nil && isScalar(from):
+		return g.undefined(g.valueType(to)) // a diagnostic says why
 	case from.Kind() == cc.InvalidKind || to.Kind() == cc.InvalidKind:
 		return g.undefined(g.valueType(to)) // a diagnostic says why
-	case v == nil || v.Type == ir.Void:
+	case isVoid(from):
 		return g.refuse(at, to, "a value of type void cannot be used")
+	case isWide(from) || isWide(to):
+		return g.refuse(at, to, "%s is not supported but to copy and to compare for equality", wider(from, to))
 	case !isScalar(to) || !isScalar(from):
 		if t := floating(from, to); t != nil {
 			return g.refuse(at, to, "%s is not supported: BPF has no floating point", t)
@@ -205,7 +212,11 @@ func (g *body) convert(at cc.Node, v *ir.Value, from, to cc.Type) *ir.Value {
 		return g.widen(v, from)
 	}
 	if v.Op == ir.OpConst {
-		return g.number(ir.I32, narrow(v.Imm, size, isSigned(to)))
+		n := int64(int32(narrow(v.Imm, size, isSigned(to))))
+		if v.Type == ir.I32 && v.Imm == n {
+			return v
+		}
+		return g.number(ir.I32, n)
 	}
 	if v.Type == ir.I64 {
 		v = g.value(ir.OpTrunc, ir.I32, v)
@@ -222,6 +233,13 @@ func (g *body) convert(at cc.Node, v *ir.Value, from, to cc.Type) *ir.Value {
 		return v
 	}
 	return g.value(ir.OpAnd, ir.I32, v, g.number(ir.I32, 1<<(8*size)-1))
+}
+
+func wider(a, b cc.Type) cc.Type {
+	if isWide(a) {
+		return a
+	}
+	return b
 }
 
 // narrow returns the low bytes of n, extended.

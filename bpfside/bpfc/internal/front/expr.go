@@ -90,7 +90,7 @@ func (g *body) discard(e cc.ExpressionNode) {
 		g.enter(after)
 		return
 	}
-	if t := g.typeOf(e); isAggregate(t) {
+	if t := g.typeOf(e); inMemory(t) {
 		g.lvalue(e)
 		return
 	}
@@ -205,7 +205,13 @@ func (g *body) cast(e *cc.CastExpression) *ir.Value {
 		if p, off, ok := g.castPointer(e.CastExpression); ok {
 			return g.pointerAdd(p, off)
 		}
-	case isAggregate(to) || isAggregate(from):
+	case isWide(from) && isScalar(to):
+		if to.Kind() == cc.Bool {
+			return g.convert(e, g.wideTruth(e.CastExpression), g.basic(cc.ULong), to)
+		}
+		low, _ := g.halves(e.CastExpression, from)
+		return g.convert(e, low, g.basic(cc.ULong), to)
+	case inMemory(to) || inMemory(from):
 		return g.refuse(e, to, "cannot cast %s to %s", from, to)
 	}
 	return g.convert(e, g.expr(e.CastExpression), from, to)
@@ -354,6 +360,11 @@ func (g *body) badOperands(e cc.ExpressionNode, t, a, b cc.Type) *ir.Value {
 	if a.Kind() == cc.InvalidKind || b.Kind() == cc.InvalidKind {
 		return g.undefined(g.valueType(t)) // a diagnostic says why
 	}
+	for _, o := range []cc.Type{a, b} {
+		if isWide(o) {
+			return g.refuse(e, t, "%s is not supported but to copy and to compare for equality", o)
+		}
+	}
 	if f := floating(a, b); f != nil {
 		return g.refuse(e, t, "%s is not supported: BPF has no floating point", f)
 	}
@@ -394,6 +405,10 @@ func inverse(n int64) int64 {
 func (g *body) comparison(e cc.ExpressionNode) (c ir.Cond, vx, vy *ir.Value) {
 	x, y := operands(e)
 	a, b := g.decay(g.typeOf(x)), g.decay(g.typeOf(y))
+	if _, isEquality := e.(*cc.EqualityExpression); isEquality && (isWide(a) || isWide(b)) {
+		d := g.wideDifference(x, y, g.common(x, y))
+		return condition(e, false), d, g.number(ir.I64, 0)
+	}
 	var t cc.Type
 	switch {
 	case isPointer(a):
@@ -443,10 +458,15 @@ func (g *body) truth(e cc.ExpressionNode) *ir.Value {
 		case *cc.LogicalAndExpression, *cc.LogicalOrExpression:
 		default:
 			t := g.decay(g.typeOf(x))
-			if !isScalar(t) {
+			var v *ir.Value
+			switch {
+			case isWide(t):
+				v = g.wideTruth(x)
+			case isScalar(t):
+				v = g.expr(x)
+			default:
 				return g.badOperands(e, g.basic(cc.Int), t, t)
 			}
-			v := g.expr(x)
 			g.atNode(e)
 			return g.compare(ir.EQ, v, g.number(v.Type, 0))
 		}
@@ -512,6 +532,10 @@ func (g *body) cond(e cc.ExpressionNode, yes, no *ir.Block, likely int8) {
 		return
 	}
 	t := g.decay(g.typeOf(e))
+	if isWide(t) {
+		g.branch(g.wideTruth(e), yes, no, likely)
+		return
+	}
 	if !isScalar(t) {
 		g.badOperands(e, g.basic(cc.Int), t, t)
 		g.branch(g.undefined(ir.I32), yes, no, likely)
@@ -604,10 +628,10 @@ func (g *body) chooseAggregate(e *cc.ConditionalExpression) place {
 	yes, no, join := g.block(), g.block(), g.block()
 	g.cond(e.LogicalOrExpression, yes, no, 0)
 	g.enter(yes)
-	g.copyTo(to, g.lvalue(e.ExpressionList))
+	g.copyTo(to, g.object(e.ExpressionList, t))
 	g.jump(join)
 	g.enter(no)
-	g.copyTo(to, g.lvalue(e.ConditionalExpression))
+	g.copyTo(to, g.object(e.ConditionalExpression, t))
 	g.jump(join)
 	g.enter(join)
 	return to
@@ -619,7 +643,7 @@ func (g *body) assign(e *cc.AssignmentExpression) *ir.Value {
 		return g.assignOperation(e)
 	}
 	t := g.typeOf(e)
-	if isAggregate(t) {
+	if inMemory(t) {
 		g.assignAggregate(e)
 		return nil
 	}
@@ -641,7 +665,7 @@ func (g *body) stored(p place, v *ir.Value) *ir.Value {
 }
 
 func (g *body) assignAggregate(e *cc.AssignmentExpression) place {
-	from := g.lvalue(e.AssignmentExpression)
+	from := g.object(e.AssignmentExpression, g.typeOf(e))
 	to := g.lvalue(e.UnaryExpression)
 	g.atNode(e)
 	g.copyTo(to, from)

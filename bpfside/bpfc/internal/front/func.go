@@ -32,7 +32,7 @@ func (u *unit) translateBody(f *ir.Func, def *cc.FunctionDefinition) {
 	if t.IsVariadic() {
 		g.errorf(d, "%s: definitions of variadic functions are not supported", d.Name())
 	}
-	if isAggregate(g.result) {
+	if inMemory(g.result) {
 		g.ret = g.b.NewParam(ir.Ptr, "")
 	}
 	params := g.params(d, t)
@@ -44,6 +44,7 @@ func (u *unit) translateBody(f *ir.Func, def *cc.FunctionDefinition) {
 	if g.b.Term.Kind == ir.TermNone {
 		g.finish(nil)
 	}
+	f.Entry().Values = append(g.allocas, f.Entry().Values...)
 	for _, b := range f.Blocks { // a goto of a label that an error kept away
 		if b.Term.Kind == ir.TermNone {
 			b.Term = ir.Term{Kind: ir.TermUnreachable}
@@ -72,7 +73,7 @@ func (g *body) params(d *cc.Declarator, t *cc.FunctionType) (params []param) {
 			continue
 		}
 		vt := g.irType(pt)
-		if isAggregate(pt) {
+		if inMemory(pt) {
 			vt = ir.Ptr
 		}
 		params = append(params, param{p.Declarator, pt, g.b.NewParam(vt, p.Name())})
@@ -91,7 +92,7 @@ func (g *body) param(p param) {
 		return
 	}
 	g.atNode(p.d)
-	if isAggregate(p.t) {
+	if inMemory(p.t) {
 		g.vars[p.d] = place{base: p.v, t: p.t, align: g.alignof(p.t), volatile: g.isVolatile(p.t)}
 		return
 	}

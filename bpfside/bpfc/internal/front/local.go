@@ -109,7 +109,7 @@ func (g *body) initObject(at cc.Node, p place, img *image) {
 	for _, s := range w.stores {
 		n := g.number(storeType(s.size), s.value)
 		v := g.value(ir.OpStore, ir.Void, p.base, n)
-		v.Imm, v.Size, v.Align = int64(s.off), s.size, commonAlign(p.align, int64(s.off))
+		v.Imm, v.Size, v.Align = int64(s.off), s.size, min(s.size, commonAlign(p.align, int64(s.off)))
 		v.Volatile = p.volatile
 	}
 	for _, l := range img.leaves {
@@ -131,8 +131,8 @@ func (g *body) initLeaf(p place, l leaf) {
 	switch {
 	case l.bits != nil:
 		p.bit, p.bits, p.size = l.bits.bit, l.bits.bits, size-l.offset
-	case isAggregate(l.typ):
-		g.copyTo(p, g.lvalue(l.expr))
+	case inMemory(l.typ):
+		g.copyTo(p, g.object(l.expr, l.typ))
 		return
 	}
 	v := g.convert(l.expr, g.expr(l.expr), g.decay(g.typeOf(l.expr)), l.typ)

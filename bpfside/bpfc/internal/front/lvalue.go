@@ -103,16 +103,16 @@ func (g *body) lvalue(e cc.ExpressionNode) place {
 		done()
 		return p
 	case *cc.AssignmentExpression:
-		if isAggregate(g.typeOf(e)) {
+		if inMemory(g.typeOf(e)) {
 			return g.assignAggregate(e)
 		}
 	case *cc.ConditionalExpression:
-		if isAggregate(g.typeOf(e)) {
+		if inMemory(g.typeOf(e)) {
 			return g.chooseAggregate(e)
 		}
 	case *cc.CastExpression:
-		if isAggregate(g.typeOf(e)) {
-			return g.lvalue(e.CastExpression)
+		if t := g.typeOf(e); inMemory(t) {
+			return g.object(e.CastExpression, t)
 		}
 	}
 	t := g.typeOf(e)
@@ -312,7 +312,8 @@ func (g *body) load(at cc.Node, p place) *ir.Value {
 func (g *body) loadSized(p place, t ir.Type, size int, signed bool) *ir.Value {
 	base, off := g.address(p)
 	v := g.value(ir.OpLoad, t, base)
-	v.Imm, v.Size, v.Align, v.Volatile = off, min(size, t.Size()), p.align, p.volatile
+	size = min(size, t.Size())
+	v.Imm, v.Size, v.Align, v.Volatile = off, size, min(p.align, size), p.volatile
 	v.Signed = signed && size < t.Size()
 	return v
 }
@@ -333,7 +334,7 @@ func (g *body) store(at cc.Node, p place, v *ir.Value) {
 	}
 	base, off := g.address(p)
 	s := g.value(ir.OpStore, ir.Void, base, v)
-	s.Imm, s.Size, s.Align, s.Volatile = off, size, p.align, p.volatile
+	s.Imm, s.Size, s.Align, s.Volatile = off, size, min(p.align, size), p.volatile
 }
 
 // copyTo copies an aggregate. The two are the same object or do not overlap, C11

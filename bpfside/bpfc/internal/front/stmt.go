@@ -73,12 +73,12 @@ func (g *body) statementValue(e *cc.PrimaryExpression) (v *ir.Value) {
 // the scope of its block, so that it is copied.
 func (g *body) statementExpression(e *cc.PrimaryExpression) place {
 	t := g.typeOf(e)
-	if !isAggregate(t) {
+	if !inMemory(t) {
 		g.errorf(e, "expression is not an object")
 		return place{base: g.undefined(ir.Ptr), t: t, align: 1}
 	}
 	p := g.temporary(t)
-	g.items(e.CompoundStatement, func(x cc.ExpressionNode) { g.copyTo(p, g.lvalue(x)) })
+	g.items(e.CompoundStatement, func(x cc.ExpressionNode) { g.copyTo(p, g.object(x, t)) })
 	return p
 }
 
@@ -305,12 +305,12 @@ func (g *body) returnStatement(s *cc.JumpStatement) {
 	case isVoid(g.result):
 		g.discard(e)
 		g.finish(nil)
-	case isAggregate(g.result):
-		if !isAggregate(g.typeOf(e)) {
+	case inMemory(g.result):
+		if !inMemory(g.typeOf(e)) && !isWide(g.result) {
 			g.errorf(e, "cannot return %s as %s", g.typeOf(e), g.result)
 			return
 		}
-		g.copyTo(place{base: g.ret, t: g.result, align: g.alignof(g.result)}, g.lvalue(e))
+		g.copyTo(place{base: g.ret, t: g.result, align: g.alignof(g.result)}, g.object(e, g.result))
 		g.finish(nil)
 	default:
 		v := g.convert(e, g.expr(e), g.decay(g.typeOf(e)), g.result)

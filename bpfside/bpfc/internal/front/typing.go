@@ -446,7 +446,7 @@ func pointee(t cc.Type) cc.Type {
 	return cc.Invalid
 }
 
-func isInteger(t cc.Type) bool { return cc.IsIntegerType(t) }
+func isInteger(t cc.Type) bool { return cc.IsIntegerType(t) && !isWide(t) }
 func isPointer(t cc.Type) bool { return t.Kind() == cc.Ptr }
 func isVoid(t cc.Type) bool    { return t.Kind() == cc.Void }
 func isScalar(t cc.Type) bool  { return isInteger(t) || isPointer(t) }
