@@ -19,7 +19,7 @@ const (
 	// whole vmlinux.h, has 3.5 MB of text and expands a few million tokens.
 	maxExpansion = 50_000_000 // tokens
 	maxSource    = 64 << 20   // bytes of all files
-	maxFile      = 16 << 20   // bytes of one
+	maxFile      = 8 << 20    // bytes of one
 )
 
 // archMacro is the macro by which bpf_tracing.h knows the registers of the

@@ -1,7 +1,6 @@
 package front
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -32,7 +31,7 @@ func (u *unit) posOf(p token.Position) ir.Pos {
 	if f == nil {
 		return ir.Pos{}
 	}
-	return ir.Pos{File: f, Line: p.Line, Col: p.Column}
+	return ir.Pos{File: f, Line: p.Line, Col: original(u.src.inserted[f.Name], p.Line, p.Column)}
 }
 
 // errorf records what is wrong at a place. Translation goes on, so that one run
@@ -50,34 +49,41 @@ func (u *unit) errorAt(at ir.Pos, format string, args ...any) {
 	}
 }
 
-// A line of what cc says: "file:line:col: message".
-var ccLine = regexp.MustCompile(`^(.+?):(\d+):(\d+): (.*)$`)
+// A line of what cc says: "file:line:col: message", and, in its tests and ours,
+// the place in cc where it says so.
+var ccLine = regexp.MustCompile(`^(.+?):(\d+):(\d+): (.*?)( \([\w.]+\.go:\d+:[^)]*\))?$`)
 
 // What cc says when it has gone astray after something that it has said before,
 // or of something that it does not know. The names are of its own parts.
-var ccAstray = regexp.MustCompile(`TODO|internal error|missed/failed type check`)
+var ccAstray = regexp.MustCompile(`TODO|internal error|missed/failed type check|<invalid type>`)
 
 // ccErrors records the errors of cc, each in our words where its own are of no
 // use to whoever wrote the program.
 func (u *unit) ccErrors(err error) {
-	if errs, ok := err.(ir.Errors); ok { // from stage
-		_ = errs
-		return
+	if _, ok := err.(ir.Errors); ok {
+		return // from stage
 	}
 	var astray []string
+	undefined := map[ir.Pos]bool{} // by line
 	for _, line := range strings.Split(err.Error(), "\n") {
 		if ccAstray.MatchString(line) {
 			astray = append(astray, line)
 			continue
 		}
 		pos, msg := u.ccMessage(line)
+		place := ir.Pos{File: pos.File, Line: pos.Line}
+		switch {
+		case strings.HasPrefix(msg, "undefined: "):
+			undefined[place] = true
+		case undefined[place] && strings.HasPrefix(msg, "expected pointer to function"):
+			continue // it takes the undefined name for an int
+		}
 		u.errorAt(pos, "%s", msg)
 	}
 	if len(u.diags) > 0 || len(astray) == 0 {
 		return
 	}
-	// Nothing else is known. What was not understood is near the last place
-	// that a message names.
+	// Nothing else is known.
 	for _, line := range astray {
 		pos, _ := u.ccMessage(line)
 		u.errorAt(pos, "this is not C, or an extension of C that is not supported")
@@ -92,9 +98,9 @@ func (u *unit) ccMessage(line string) (ir.Pos, string) {
 	}
 	ln, _ := strconv.Atoi(m[2])
 	col, _ := strconv.Atoi(m[3])
-	f := u.src.file(m[1])
-	if f == nil {
-		return ir.Pos{}, fmt.Sprintf("%s: %s", m[1], m[4])
+	pos := u.posOf(token.Position{Filename: m[1], Line: ln, Column: col})
+	if pos.File == nil {
+		return ir.Pos{}, m[1] + ": " + m[4]
 	}
-	return ir.Pos{File: f, Line: ln, Col: col}, m[4]
+	return pos, m[4]
 }

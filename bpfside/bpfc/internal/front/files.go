@@ -27,12 +27,14 @@ type sources struct {
 	in     *Input
 	search []string
 
-	files map[string]*ir.File // what was read, as it was
-	texts map[string]string   // the same, before it is cut to lines
-	size  int
-	err   error // what a file is not read for, other than that there is none
+	files    map[string]*ir.File // what was read, as it was
+	texts    map[string]string   // the same, before it is cut to lines
+	inserted map[string][]insertion
+	size     int
+	err      error // what a file is not read for, other than that there is none
 
-	once         map[string]bool // files with #pragma once
+	deep         []token.Position // where a file is nested too deeply, and is not read
+	once         map[string]bool  // files with #pragma once
 	pragmaErrors []pragmaError
 }
 
@@ -43,11 +45,12 @@ type pragmaError struct {
 
 func newSources(ctx context.Context, in *Input) *sources {
 	s := &sources{
-		ctx:   ctx,
-		in:    in,
-		files: map[string]*ir.File{},
-		texts: map[string]string{},
-		once:  map[string]bool{},
+		ctx:      ctx,
+		in:       in,
+		files:    map[string]*ir.File{},
+		texts:    map[string]string{},
+		inserted: map[string][]insertion{},
+		once:     map[string]bool{},
 	}
 	for _, dir := range in.Include {
 		s.search = append(s.search, path.Clean(dir))
@@ -67,7 +70,12 @@ func (s *sources) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	return &textFile{Reader: strings.NewReader(rewrite(text)), name: path.Base(name)}, nil
+	if line := checkDepth(text); line > 0 {
+		s.deep = append(s.deep, token.Position{Filename: name, Line: line, Column: 1})
+		text = ""
+	}
+	text, s.inserted[path.Clean(name)] = rewrite(text)
+	return &textFile{Reader: strings.NewReader(text), name: path.Base(name)}, nil
 }
 
 // read returns the text of a file as it is. A failure that is not the lack of
@@ -173,16 +181,12 @@ func (s *sources) pragma(line []cc.Token) error {
 	return nil
 }
 
-// identifiers returns every identifier of the program, of the headers of its own
-// that it can reach, and of the command line: what vmlinux.h may have to hold for
-// them. Neither conditions nor macros are looked at, so that these are too many
-// rather than too few.
-func (s *sources) identifiers() map[string]bool {
-	names := map[string]bool{}
-	scanIdentifiers(commandLine(s.in), names, nil)
+// reach calls visit with each file of the program's own that it can include,
+// itself first. Neither conditions nor macros are looked at.
+func (s *sources) reach(visit func(name, text string)) {
 	seen := map[string]bool{}
-	var visit func(name string)
-	visit = func(name string) {
+	var walk func(name string)
+	walk = func(name string) {
 		if seen[name] || strings.HasPrefix(name, system+"/") {
 			return
 		}
@@ -191,7 +195,12 @@ func (s *sources) identifiers() map[string]bool {
 		if err != nil {
 			return
 		}
-		scanIdentifiers(text, names, func(header string, quoted bool) {
+		visit(name, text)
+		for l := (lexer{text: text}); l.hash(); {
+			header, quoted, ok := l.include()
+			if !ok {
+				continue
+			}
 			dirs := s.search
 			if quoted {
 				dirs = append([]string{path.Dir(name)}, dirs...)
@@ -199,16 +208,25 @@ func (s *sources) identifiers() map[string]bool {
 			for _, dir := range dirs {
 				file := path.Join(dir, header)
 				if strings.HasPrefix(file, system+"/") {
-					return
+					break
 				}
 				if _, err := s.read(file); err == nil {
-					visit(file)
-					return
+					walk(file)
+					break
 				}
 			}
-		})
+		}
 	}
-	visit(path.Clean(s.in.File))
+	walk(path.Clean(s.in.File))
+}
+
+// identifiers returns every identifier of the program, of the headers of its own
+// that it can reach, and of the command line: what vmlinux.h may have to hold for
+// them. These are too many rather than too few.
+func (s *sources) identifiers() map[string]bool {
+	names := map[string]bool{}
+	scanIdentifiers(commandLine(s.in), names)
+	s.reach(func(name, text string) { scanIdentifiers(text, names) })
 	return names
 }
 

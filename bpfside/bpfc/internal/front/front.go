@@ -79,6 +79,11 @@ func (u *unit) parse() (*cc.AST, error) {
 	}
 	var ast *cc.AST
 	err = u.stage("parse", func() error {
+		if u.src.macrosNest() {
+			if err := checkMacros(cfg, list); err != nil {
+				return err
+			}
+		}
 		var err error
 		ast, err = cc.Translate(cfg, list)
 		return err
@@ -88,6 +93,9 @@ func (u *unit) parse() (*cc.AST, error) {
 		return nil, fmt.Errorf("translate %s: %w", u.in.File, u.ctx.Err())
 	case u.src.err != nil:
 		return nil, u.src.err
+	}
+	for _, at := range u.src.deep {
+		u.diags.Add(u.posOf(at), "this is %v", errTooDeep)
 	}
 	if err != nil {
 		u.ccErrors(err)

@@ -98,6 +98,7 @@ func (u *unit) indexDeclaration(n *cc.Declaration) {
 		}
 		return
 	}
+	u.checkEnum(n.DeclarationSpecifiers)
 	var shared attributes
 	for l := n.InitDeclaratorList; l != nil; l = l.InitDeclaratorList {
 		id := l.InitDeclarator
@@ -133,6 +134,43 @@ func (u *unit) indexDeclaration(n *cc.Declaration) {
 			o.init = id
 		}
 	}
+}
+
+// checkEnum refuses what rewrite could not make of an enumeration with an
+// attribute that says its size, such as one that a macro defines.
+func (u *unit) checkEnum(specs *cc.DeclarationSpecifiers) {
+	var enum *cc.EnumSpecifier
+	sized := false
+	for s := specs; s != nil; s = s.DeclarationSpecifiers {
+		switch s.Case {
+		case cc.DeclarationSpecifiersTypeSpec:
+			if s.TypeSpecifier.Case == cc.TypeSpecifierEnum {
+				enum = s.TypeSpecifier.EnumSpecifier
+			}
+		case cc.DeclarationSpecifiersAttr:
+			sized = sized || saysSize(s.AttributeSpecifierList)
+		case cc.DeclarationSpecifiersTypeQual:
+			sized = sized || saysSize(s.TypeQualifier.AttributeSpecifierList)
+		}
+	}
+	if enum != nil && enum.Case == cc.EnumSpecifierDef && enum.EnumTypeSpecifier == nil && sized {
+		u.errorf(enum, "attributes packed and mode of an enumeration are supported only next to its values, which have to be numbers")
+	}
+}
+
+func saysSize(list *cc.AttributeSpecifierList) bool {
+	for ; list != nil; list = list.AttributeSpecifierList {
+		for v := list.AttributeSpecifier.AttributeValueList; v != nil; v = v.AttributeValueList {
+			if v.AttributeValue == nil {
+				continue
+			}
+			switch strings.Trim(v.AttributeValue.Token.SrcStr(), "_") {
+			case "packed", "mode":
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // object returns the one that d declares.
@@ -298,11 +336,11 @@ func (u *unit) define(g *ir.Global, d *cc.Declarator, specs *cc.DeclarationSpeci
 		u.errorf(d, "%s is too large: %d bytes", g.Name, g.Size)
 		return
 	}
-	b := u.btfOf(t, btfWhole)
+	depth := btfWhole
 	if g.Section == ".maps" {
-		b = u.btfOf(t, btfMap)
+		depth = btfMap
 	}
-	g.BTF = &btf.Var{Name: g.Name, Type: b, Linkage: btf.GlobalVar, Tags: attrs.tags}
+	g.BTF = &btf.Var{Name: g.Name, Type: u.btfOf(t, depth), Linkage: btf.GlobalVar, Tags: attrs.tags}
 	if g.Linkage == ir.Static {
 		g.BTF.Linkage = btf.StaticVar
 	}
@@ -398,11 +436,7 @@ func (u *unit) constObject(d *cc.Declarator, specs *cc.DeclarationSpecifiers) bo
 			if s.TypeSpecifier.Case != cc.TypeSpecifierTypeName {
 				continue
 			}
-			alias := d.Type()
-			for a, ok := alias.(*cc.ArrayType); ok && alias.Typedef() == nil; a, ok = alias.(*cc.ArrayType) {
-				alias = a.Elem()
-			}
-			if td := alias.Typedef(); td != nil && u.typedefs[td] != nil && u.constObject(td, u.typedefs[td]) {
+			if td := specs.Type().Typedef(); td != nil && td != d && u.typedefs[td] != nil && u.constObject(td, u.typedefs[td]) {
 				return true
 			}
 		}

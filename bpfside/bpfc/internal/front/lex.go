@@ -101,6 +101,25 @@ func (l *lexer) take(i int) {
 	l.end = i
 }
 
+// hash goes to the next # that a line begins with, without a look at what is in
+// between, which may be a comment, and says whether there is one.
+func (l *lexer) hash() bool {
+	for i := l.end; ; i++ {
+		n := strings.IndexByte(l.text[i:], '#')
+		if n < 0 {
+			l.end = len(l.text)
+			return false
+		}
+		i += n
+		line := strings.LastIndexByte(l.text[:i], '\n') + 1
+		if strings.Trim(l.text[line:i], " \t") == "" {
+			l.begun = true
+			l.take(i)
+			return true
+		}
+	}
+}
+
 // directive returns the tokens of the directive whose # is the current token,
 // and leaves the lexer at its end, before the line feed.
 func (l *lexer) directive() []lexeme {
@@ -148,6 +167,9 @@ func (l *lexer) include() (header string, quoted, ok bool) {
 	l.end = l.start + len("#")
 	return rest[1 : 1+n], closing == '"', true
 }
+
+// lineOf returns the line that the i-th byte of text is in, counted from 1.
+func lineOf(text string, i int) int { return strings.Count(text[:i], "\n") + 1 }
 
 func letter(c byte) bool {
 	return c == '_' || c == '$' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 0x80

@@ -1,6 +1,9 @@
 package front
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // rewrite returns the text of a file as cc has to see it, with the same lines.
 // It mends, before cc reads it, what cc would read wrongly without a word:
@@ -15,14 +18,18 @@ import "strings"
 //     and one declaration's qualifiers get into the typedef that others share.
 //     An attribute is kept, so [volatileMark] stands for the keyword where C
 //     allows one: not of a pointer itself, where cc does keep it.
+//   - The attributes mode and packed of an enumeration, by which vmlinux.h says
+//     how large one is, are forgotten. Its underlying type is said instead.
 //
 // A token that comes from a macro is where the macro is used, so the columns
-// within a definition do not matter to anybody.
-func rewrite(text string) string {
+// within a definition do not matter to anybody. What else moves columns is
+// returned.
+func rewrite(text string) (string, []insertion) {
 	if !strings.Contains(text, "...") && !strings.Contains(text, "attribute") && !strings.Contains(text, "volatile") {
-		return text
+		return text, nil
 	}
 	var out strings.Builder
+	var inserted []insertion
 	done := 0
 	replace := func(start, end int, with string) {
 		out.WriteString(text[done:start])
@@ -42,13 +49,149 @@ func rewrite(text string) string {
 			}
 		case l.kind == lexIdent && marksVolatile(before, prev, l.tok()):
 			replace(l.start, l.end, volatileMark+strings.Repeat(" ", l.end-l.start-len(volatileMark)))
+		case l.kind == lexIdent && l.tok() == "enum":
+			if brace, base := underlyingType(l); base != "" {
+				replace(brace, brace, base)
+				inserted = append(inserted, insertion{
+					line: lineOf(text, brace),
+					col:  brace - strings.LastIndexByte(text[:brace], '\n'),
+					n:    len(base),
+				})
+			}
 		}
 	}
 	if done == 0 {
-		return text
+		return text, nil
 	}
 	out.WriteString(text[done:])
-	return out.String()
+	return out.String(), inserted
+}
+
+// An insertion is n bytes before what stands at a place in the original.
+type insertion struct{ line, col, n int }
+
+// original returns the column that a column of a line of the rewritten text has in
+// the original.
+func original(inserted []insertion, line, col int) int {
+	for _, i := range inserted {
+		if i.line == line && col >= i.col {
+			col = max(col-i.n, i.col)
+		}
+	}
+	return col
+}
+
+// underlyingType looks at the enumeration whose keyword is the current token of l
+// and returns what has to stand before its brace; "" if nothing.
+//
+//	enum NAME { A, B = 3 } __attribute__((mode(byte)))
+func underlyingType(l lexer) (brace int, base string) {
+	if !l.next() {
+		return 0, ""
+	}
+	if l.kind == lexIdent && !l.next() {
+		return 0, ""
+	}
+	if l.tok() != "{" {
+		return 0, ""
+	}
+	brace = l.start
+	values := enumValues{known: true}
+	for l.next() && l.tok() != "}" {
+		if l.tok() == "{" || l.first && l.tok() == "#" {
+			return 0, ""
+		}
+		values.token(l.kind, l.tok())
+	}
+	values.end()
+	if !l.next() || l.tok() != "__attribute__" {
+		return 0, ""
+	}
+	for depth := 0; l.next(); {
+		switch l.tok() {
+		case "(":
+			depth++
+		case ")":
+			if depth--; depth == 0 {
+				return 0, ""
+			}
+		case "packed", "__packed__":
+			return brace, values.smallest()
+		case "byte", "__byte__", "QI", "__QI__":
+			return brace, values.of("char")
+		case "HI", "__HI__":
+			return brace, values.of("short")
+		case "SI", "__SI__":
+			return brace, values.of("int")
+		case "word", "__word__", "DI", "__DI__":
+			return brace, values.of("long")
+		}
+	}
+	return 0, ""
+}
+
+// enumValues are the values of an enumeration, as far as its tokens say them.
+type enumValues struct {
+	known    bool // all of them
+	min, max int64
+	next     int64
+	negative bool
+	state    int // 0: nothing yet, 1: a name, 2: "=", 3: a value
+	minus    bool
+}
+
+func (e *enumValues) token(kind lexKind, tok string) {
+	switch {
+	case tok == ",":
+		e.end()
+	case tok == "-":
+		e.negative, e.minus = true, !e.minus
+		e.known = e.known && e.state == 2
+	case e.state == 0 && kind == lexIdent:
+		e.state = 1
+	case e.state == 1 && tok == "=":
+		e.state = 2
+	case e.state == 2 && kind == lexNumber:
+		n, err := strconv.ParseInt(strings.TrimRight(tok, "uUlL"), 0, 64)
+		e.known = e.known && err == nil
+		e.next, e.state = n, 3
+		if e.minus {
+			e.next = -n
+		}
+	default:
+		e.known = false
+	}
+}
+
+// end is where an enumerator ends.
+func (e *enumValues) end() {
+	if e.state != 0 {
+		e.min, e.max = min(e.min, e.next), max(e.max, e.next)
+		e.next++
+	}
+	e.state, e.minus = 0, false
+}
+
+func (e *enumValues) of(name string) string {
+	if e.negative {
+		return ": signed " + name + " "
+	}
+	return ": unsigned " + name + " "
+}
+
+// smallest returns the type of a packed one; "" if that cannot be told.
+func (e *enumValues) smallest() string {
+	switch {
+	case !e.known:
+		return ""
+	case e.min >= -1<<7 && e.max < 1<<7, e.min >= 0 && e.max < 1<<8:
+		return e.of("char")
+	case e.min >= -1<<15 && e.max < 1<<15, e.min >= 0 && e.max < 1<<16:
+		return e.of("short")
+	case e.min >= -1<<31 && e.max < 1<<31, e.min >= 0 && e.max < 1<<32:
+		return e.of("int")
+	}
+	return e.of("long")
 }
 
 // volatileMark is the macro of builtin.h that stands for volatile; as long as
@@ -165,39 +308,11 @@ func fixDefine(line []lexeme) string {
 	return out.String()
 }
 
-// scanIdentifiers adds the identifiers of text to names and calls include, if it
-// is not nil, for each header that the text includes.
-func scanIdentifiers(text string, names map[string]bool, include func(header string, quoted bool)) {
+// scanIdentifiers adds the identifiers of text to names.
+func scanIdentifiers(text string, names map[string]bool) {
 	for l := (lexer{text: text}); l.next(); {
-		switch {
-		case l.kind == lexIdent:
+		if l.kind == lexIdent {
 			names[l.tok()] = true
-		case l.kind == lexPunct && l.tok() == "#" && l.first && include != nil:
-			if header, quoted, ok := l.include(); ok {
-				include(header, quoted)
-			}
 		}
 	}
-}
-
-// nesting returns how deep brackets, and runs of what begins an operand, are
-// nested in text at most: a bound of how deep a reader of it has to go.
-func nesting(text string) int {
-	depth, run, most := 0, 0, 0
-	for l := (lexer{text: text}); l.next(); {
-		if l.kind != lexPunct {
-			run = 0
-			continue
-		}
-		switch l.tok() {
-		case "(", "[", "{":
-			depth++
-		case ")", "]", "}":
-			depth = max(depth-1, 0)
-		default:
-			run++
-		}
-		most = max(most, depth+run)
-	}
-	return most
 }
