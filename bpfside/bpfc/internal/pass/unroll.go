@@ -103,7 +103,7 @@ func planUnroll(f *ir.Func, dom *ir.Dominators, l *ir.Loop) (unrolling, bool) {
 			}
 		}
 	}
-	c := &counters{step: map[*ir.Value]*ir.Value{}}
+	c := &loopCounters{step: map[*ir.Value]*ir.Value{}}
 	start := newKnown()
 	for i, p := range l.Head.Params {
 		first, ok := sameConst(entry, i)
@@ -152,15 +152,15 @@ func sameArgs(edges []ir.Edge, i int) bool {
 	return len(edges) > 0 && !slices.ContainsFunc(edges, func(e ir.Edge) bool { return e.Args[i] != edges[0].Args[i] })
 }
 
-// counters are the parameters of a loop's head that start with a constant and
+// loopCounters are the parameters of a loop's head that start with a constant and
 // that the loop changes in one way, to step.
-type counters struct {
+type loopCounters struct {
 	step map[*ir.Value]*ir.Value
 }
 
 // follow goes round the loop until cond is no longer true (or, if stay is false,
 // no longer false), and returns how often it goes round.
-func (c *counters) follow(cond *ir.Value, now known, stay bool) (int, bool) {
+func (c *loopCounters) follow(cond *ir.Value, now known, stay bool) (int, bool) {
 	for trips := range maxTrips {
 		x, ok := compute(cond, now, map[*ir.Value]bool{})
 		if !ok {
@@ -206,7 +206,7 @@ func compute(v *ir.Value, now known, failed map[*ir.Value]bool) (int64, bool) {
 
 // sizeOf is the size of one copy of l: what depends on the counters alone is
 // gone from it.
-func (c *counters) sizeOf(l *ir.Loop) int {
+func (c *loopCounters) sizeOf(l *ir.Loop) int {
 	now := newKnown()
 	for p := range c.step {
 		now.values[p] = 1 // any number: it matters only that it is one
