@@ -23,6 +23,9 @@ func (c *combiner) compare(v *ir.Value) *ir.Value {
 	case x.Op == ir.OpPtrToInt && y.Op == ir.OpPtrToInt:
 		return become(v, ir.OpCmp, x.Args[0], y.Args[0])
 	}
+	if w := c.equalSmall(v, x, y); w != nil {
+		return w
+	}
 	if y.Op != ir.OpConst {
 		return nil
 	}
@@ -202,6 +205,40 @@ func (c *combiner) equal(v, x, y *ir.Value) *ir.Value {
 		return nil
 	}
 	return nil
+}
+
+// equalSmall compares signed bytes and 16-bit numbers without their signs, if
+// nothing else wants those.
+func (c *combiner) equalSmall(v, x, y *ir.Value) *ir.Value {
+	if v.Cond != ir.EQ && v.Cond != ir.NE || !c.isSigned(x) {
+		return nil
+	}
+	n, isNumber := constOf(y)
+	switch {
+	case isNumber:
+		if n != extendIn(n, x.Size, true) {
+			return c.truth(v.Cond == ir.NE)
+		}
+		return become(v, ir.OpCmp, c.dropSign(x), c.constant(x.Type, n&int64(sizeMask(x.Size))))
+	case c.isSigned(y) && x.Size == y.Size && x != y:
+		return become(v, ir.OpCmp, c.dropSign(x), c.dropSign(y))
+	}
+	return nil
+}
+
+// isSigned says whether x is a small number that was extended by its sign, for
+// the value that is rewritten alone.
+func (c *combiner) isSigned(x *ir.Value) bool {
+	return c.single(x) && (x.Op == ir.OpSextIn || x.Op == ir.OpLoad && x.Signed && x.Size < 4)
+}
+
+// dropSign returns x extended by zeros.
+func (c *combiner) dropSign(x *ir.Value) *ir.Value {
+	if x.Op == ir.OpLoad {
+		x.Signed = false
+		return x
+	}
+	return c.emit(ir.OpAnd, x.Type, x.Args[0], c.constant(x.Type, int64(sizeMask(x.Size))))
 }
 
 // sizeMask has the bits of size bytes.

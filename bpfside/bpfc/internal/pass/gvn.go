@@ -21,8 +21,12 @@ func gvn(f *ir.Func) bool {
 		replaced: ir.NewReplacement(f),
 		known:    map[expression]made{},
 		checked:  make([]int, f.NumIDs()),
+		entry:    f.Entry(),
 	}
 	g.walk(f)
+	if len(g.hoisted) > 0 {
+		g.entry.Values = append(g.hoisted, g.entry.Values...)
+	}
 	if g.changed {
 		g.replaced.Apply(f)
 	}
@@ -55,6 +59,8 @@ type numbering struct {
 	known    map[expression]made
 	checked  []int // by ID: the depth from which on the value has been compared, 0 if nowhere
 	undo     []func()
+	entry    *ir.Block
+	hoisted  []*ir.Value // to the start of the entry
 	changed  bool
 }
 
@@ -96,18 +102,25 @@ func (g *numbering) block(b *ir.Block, depth int) {
 			}
 		}
 	}
+	kept := b.Values[:0]
 	for _, v := range b.Values {
 		resolve(g.replaced, v.Args)
-		if !isPure(v) || v.Op == ir.OpUndef {
+		if !isPure(v) {
+			kept = append(kept, v)
 			continue
 		}
 		e := expressionOf(v)
+		if isRemade(v) && b != g.entry {
+			g.hoist(e, v)
+			continue
+		}
 		old, ok := g.known[e]
 		if ok && g.serves(old, v) {
 			g.replaced.Set(v, old.value)
 			g.changed = true
 			continue
 		}
+		kept = append(kept, v)
 		g.known[e] = made{v, depth}
 		g.undo = append(g.undo, func() {
 			if ok {
@@ -117,6 +130,31 @@ func (g *numbering) block(b *ir.Block, depth int) {
 			}
 		})
 	}
+	clear(b.Values[len(kept):])
+	b.Values = kept
+}
+
+// isRemade says whether lower makes v wherever it is read, so that it does not
+// matter where it stands.
+func isRemade(v *ir.Value) bool {
+	switch v.Op {
+	case ir.OpConst, ir.OpUndef, ir.OpGlobal, ir.OpFunc:
+		return true
+	}
+	return false
+}
+
+// hoist moves v to the entry, for all blocks to read: then edges that bring the
+// same number bring the same value.
+func (g *numbering) hoist(e expression, v *ir.Value) {
+	g.changed = true
+	if old, ok := g.known[e]; ok {
+		g.replaced.Set(v, old.value)
+		return
+	}
+	v.Block = g.entry
+	g.known[e] = made{v, 0}
+	g.hoisted = append(g.hoisted, v)
 }
 
 // check notes that x has been compared, with what it is a form of.

@@ -18,6 +18,7 @@ var update = flag.Bool("u", false, "rewrite what testdata/*.ir wants")
 // apart by lines of "===".
 var tables = map[string]func(*ir.Func) bool{
 	"combine":    func(f *ir.Func) bool { return both(combine(f), dce(f)) },
+	"signs":      signs,
 	"dce":        dce,
 	"deadstores": deadStores,
 	"facts":      facts,
