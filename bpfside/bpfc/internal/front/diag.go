@@ -64,18 +64,17 @@ func (u *unit) ccErrors(err error) {
 		return // from stage
 	}
 	var astray []string
-	undefined := map[ir.Pos]bool{} // by line
+	undefined := false
 	for _, line := range strings.Split(err.Error(), "\n") {
 		if ccAstray.MatchString(line) {
 			astray = append(astray, line)
 			continue
 		}
 		pos, msg := u.ccMessage(line)
-		place := ir.Pos{File: pos.File, Line: pos.Line}
 		switch {
 		case strings.HasPrefix(msg, "undefined: "):
-			undefined[place] = true
-		case undefined[place] && strings.HasPrefix(msg, "expected pointer to function"):
+			undefined = true
+		case undefined && strings.HasPrefix(msg, "expected pointer to function"):
 			continue // it takes the undefined name for an int
 		}
 		u.errorAt(pos, "%s", msg)

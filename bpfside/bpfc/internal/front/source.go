@@ -1,6 +1,7 @@
 package front
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,12 +21,14 @@ import (
 //     allows one: not of a pointer itself, where cc does keep it.
 //   - The attributes mode and packed of an enumeration, by which vmlinux.h says
 //     how large one is, are forgotten. Its underlying type is said instead.
+//   - A function type without a name, as programs give it to __array and typeof,
+//     is no type to cc. What a pointer to one points to is.
 //
 // A token that comes from a macro is where the macro is used, so the columns
 // within a definition do not matter to anybody. What else moves columns is
 // returned.
 func rewrite(text string) (string, []insertion) {
-	if !strings.Contains(text, "...") && !strings.Contains(text, "attribute") && !strings.Contains(text, "volatile") {
+	if !slices.ContainsFunc([]string{"...", "attribute", "volatile", "typeof", "__array"}, func(s string) bool { return strings.Contains(text, s) }) {
 		return text, nil
 	}
 	var out strings.Builder
@@ -35,6 +38,13 @@ func rewrite(text string) (string, []insertion) {
 		out.WriteString(text[done:start])
 		out.WriteString(with)
 		done = end
+	}
+	insert := func(at int, s string) {
+		if at < done {
+			return // within what is replaced already
+		}
+		replace(at, at, s)
+		inserted = append(inserted, insertion{lineOf(text, at), at - strings.LastIndexByte(text[:at], '\n'), len(s)})
 	}
 	var before, prev string // the two tokens before
 	for l := (lexer{text: text}); l.next(); before, prev = prev, l.tok() {
@@ -51,12 +61,13 @@ func rewrite(text string) (string, []insertion) {
 			replace(l.start, l.end, volatileMark+strings.Repeat(" ", l.end-l.start-len(volatileMark)))
 		case l.kind == lexIdent && l.tok() == "enum":
 			if brace, base := underlyingType(l); base != "" {
-				replace(brace, brace, base)
-				inserted = append(inserted, insertion{
-					line: lineOf(text, brace),
-					col:  brace - strings.LastIndexByte(text[:brace], '\n'),
-					n:    len(base),
-				})
+				insert(brace, base)
+			}
+		case l.kind == lexIdent && (l.tok() == "__array" || l.tok() == "typeof" || l.tok() == "__typeof__"):
+			if start, params, end := functionType(l, l.tok() != "__array"); end > 0 {
+				insert(start, "__typeof__(*(")
+				insert(params, "(*)")
+				insert(end, ")0)")
 			}
 		}
 	}
@@ -65,6 +76,72 @@ func rewrite(text string) (string, []insertion) {
 	}
 	out.WriteString(text[done:])
 	return out.String(), inserted
+}
+
+// functionType looks at the operand of typeof, or the last one of __array, whose
+// name is the current token of l. If that is a function type without a name, it
+// returns where it, its parameters and what follows it begin; else 0.
+//
+//	__array(values, int (struct xdp_md *))
+//
+// An operand of typeof may be a call instead, so a keyword has to say that it is
+// not.
+func functionType(l lexer, keyword bool) (start, params, end int) {
+	if !l.next() || l.tok() != "(" {
+		return 0, 0, 0
+	}
+	if !keyword { // its first operand
+		if !l.next() || l.kind != lexIdent || !l.next() || l.tok() != "," {
+			return 0, 0, 0
+		}
+	}
+	for words := 0; l.next(); words++ {
+		switch {
+		case l.kind == lexIdent && words == 0:
+			start = l.start
+			if keyword && !typeKeyword(l.tok()) {
+				return 0, 0, 0
+			}
+		case l.kind == lexIdent, l.tok() == "*":
+		case l.tok() == "(" && words > 0:
+			params = l.start
+		default:
+			return 0, 0, 0
+		}
+		if params > 0 {
+			break
+		}
+	}
+	if !l.next() || l.kind != lexIdent && l.tok() != ")" {
+		return 0, 0, 0 // (*name) is a pointer
+	}
+	for depth := 1; ; {
+		switch l.tok() {
+		case "(":
+			depth++
+		case ")":
+			depth--
+		}
+		if depth == 0 {
+			break
+		}
+		if !l.next() {
+			return 0, 0, 0
+		}
+	}
+	end = l.end
+	if !l.next() || l.tok() != ")" {
+		return 0, 0, 0
+	}
+	return start, params, end
+}
+
+func typeKeyword(s string) bool {
+	switch s {
+	case "void", "char", "short", "int", "long", "signed", "unsigned", "_Bool", "struct", "union", "enum", "const":
+		return true
+	}
+	return false
 }
 
 // An insertion is n bytes before what stands at a place in the original.

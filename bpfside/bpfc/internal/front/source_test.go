@@ -36,6 +36,11 @@ func TestRewrite(t *testing.T) {
 		{"another attribute", "#pragma clang attribute push (__attribute__((unused)), apply_to = any)\n", "#pragma clang attribute push (__attribute__((unused)), apply_to = any)\n"},
 		{"a pragma of loops", "#pragma clang loop unroll(full)\n", "#pragma clang loop unroll(full)\n"},
 
+		{"function type in a map", "__array(values, int (struct xdp_md *));", "__array(values, __typeof__(*(int (*)(struct xdp_md *))0));"},
+		{"function type of typeof", "typeof(void *(int, int (*)(int))) *f;", "typeof(__typeof__(*(void *(*)(int, int (*)(int)))0)) *f;"},
+		{"a call", "typeof(f(x)) y; typeof(int) z;", "typeof(f(x)) y; typeof(int) z;"},
+		{"a pointer", "__array(values, int (*)(int)); __array(values, struct inner);", "__array(values, int (*)(int)); __array(values, struct inner);"},
+
 		{"enum of a byte", "enum e { A, B } __attribute__((mode(byte)));", "enum e : unsigned char { A, B } __attribute__((mode(byte)));"},
 		{"with a negative value", "enum { A = -1, B } __attribute__((mode(byte))) x;", "enum : signed char { A = -1, B } __attribute__((mode(byte))) x;"},
 		{"of a word", "enum e {\n\tA = 1,\n} __attribute__((mode(word)));", "enum e : unsigned long {\n\tA = 1,\n} __attribute__((mode(word)));"},
