@@ -1,6 +1,7 @@
 package front
 
 import (
+	"strconv"
 	"strings"
 
 	"modernc.org/cc/v4"
@@ -10,16 +11,18 @@ import (
 
 // An asmOperand is one of an asm statement: "=r"(x).
 type asmOperand struct {
+	name       string // [name]"=r"(x)
 	constraint string
 	x          cc.ExpressionNode
 }
 
-// asm translates inline assembly without an instruction, which keeps clang from
-// knowing a value, or what memory holds: barrier() and barrier_var() of libbpf
-// are that.
+// asm translates inline assembly: without an instruction, which keeps clang from
+// knowing a value, or what memory holds, as barrier() and barrier_var() of libbpf
+// do, or with a few, see asmCode.
 func (g *body) asm(s *cc.Asm) {
-	if text := strings.Trim(s.Token3.SrcStr(), `"`); strings.TrimSpace(text) != "" {
-		g.errorf(s, "inline assembly is not supported, but for barriers without an instruction")
+	text, err := strconv.Unquote(s.Token3.SrcStr())
+	if err != nil {
+		g.errorf(s, "this inline assembly is not supported")
 		return
 	}
 	for l := s.AsmQualifierList; l != nil; l = l.AsmQualifierList {
@@ -34,7 +37,11 @@ func (g *body) asm(s *cc.Asm) {
 		lists[i] = asmOperands(l.AsmExpressionList)
 		i++
 	}
-	g.asmBarrier(s, lists[0], lists[1])
+	if strings.TrimSpace(text) == "" {
+		g.asmBarrier(s, lists[0], lists[1])
+	} else {
+		g.asmCode(s, text, lists[0], lists[1])
+	}
 	memory := len(lists[0])+len(lists[1]) == 0 // volatile: nothing moves over it
 	for _, c := range lists[2] {
 		memory = memory || c.constraint == "memory"
@@ -97,11 +104,17 @@ func (g *body) asmBarrier(at cc.Node, outputs, inputs []asmOperand) {
 // call of the constraint, or the string alone of a clobber.
 func asmOperands(l *cc.AsmExpressionList) (ops []asmOperand) {
 	for ; l != nil; l = l.AsmExpressionList {
+		name := ""
+		if l.AsmIndex != nil {
+			if p, ok := bare(l.AsmIndex.ExpressionList).(*cc.PrimaryExpression); ok {
+				name = p.Token.SrcStr()
+			}
+		}
 		switch e := bare(l.AssignmentExpression).(type) {
 		case *cc.PrimaryExpression:
-			ops = append(ops, asmOperand{constraint: strings.Trim(e.Token.SrcStr(), `"`)})
+			ops = append(ops, asmOperand{name: name, constraint: strings.Trim(e.Token.SrcStr(), `"`)})
 		case *cc.PostfixExpression:
-			op := asmOperand{}
+			op := asmOperand{name: name}
 			if s, ok := bare(e.PostfixExpression).(*cc.PrimaryExpression); ok {
 				op.constraint = strings.Trim(s.Token.SrcStr(), `"`)
 			}
