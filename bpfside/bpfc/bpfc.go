@@ -28,7 +28,7 @@ var byteOrder = binary.LittleEndian
 //
 // An error of the program is a [Diagnostics]. Nil options are the zero value.
 func Compile(ctx context.Context, fsys fs.FS, file string, opts *Options) (*ebpf.CollectionSpec, error) {
-	object, m, err := compile(ctx, fsys, file, opts, settleKconfig)
+	object, m, err := compile(ctx, fsys, file, opts, settleExterns)
 	if err != nil {
 		return nil, err
 	}

@@ -191,6 +191,24 @@ SEC("socket") int text(struct __sk_buff *ctx) { return CONFIG_NAME[ctx->len & 7]
 	}
 }
 
+// Addresses of the kernel are found by the loader; there is none of what it lacks.
+func TestCompileKsyms(t *testing.T) {
+	const program = `
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+extern const void schedule __ksym;
+extern const void no_kernel_has_this __ksym __weak;
+SEC("syscall") int prog(void *ctx) { return (&schedule != 0) + 2 * (&no_kernel_has_this != 0); }
+`
+	if ret := runProgram(t, load(t, compile(t, program, nil)), "prog"); ret != 1 {
+		t.Errorf("returned %d, want 1", ret)
+	}
+	_, err := bpfc.Compile(context.Background(), files(strings.Replace(program, "const void schedule", "const int schedule", 1)), "prog.bpf.c", nil)
+	if err == nil || !strings.HasPrefix(err.Error(), "prog.bpf.c:4:18: kernel variable schedule: variables of the kernel with a type are not supported") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // Hidden functions are verified where they are called, as libbpf has it.
 func TestCompileHidden(t *testing.T) {
 	spec := compile(t, `

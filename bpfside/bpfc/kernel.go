@@ -88,6 +88,24 @@ func btfSection(file []byte) (data []byte, err error) {
 // constant data is.
 const kconfigSection = ".rodata.kconfig"
 
+// settleExterns settles what is declared and found in the kernel, as far as the
+// reader of the object would not: the other addresses are its to find.
+func settleExterns(m *ir.Module, t *target) error {
+	var errs ir.Errors
+	for _, g := range m.Globals {
+		if !g.Extern || g.Section != ".ksyms" || g.BTF == nil {
+			continue
+		}
+		if _, void := btf.UnderlyingType(g.BTF.Type).(*btf.Void); !void {
+			errs.Add(g.Pos, "kernel variable %s: variables of the kernel with a type are not supported, only addresses: \"extern const void %s __ksym\"", g.Name, g.Name)
+		}
+	}
+	if err := errs.Err(); err != nil {
+		return err
+	}
+	return settleKconfig(m, t)
+}
+
 // settleKconfig gives the variables that are marked __kconfig the values of a
 // kernel. They are constants from then on, and code for other kernels is dead.
 func settleKconfig(m *ir.Module, t *target) error {
