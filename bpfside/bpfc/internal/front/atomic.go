@@ -50,6 +50,10 @@ func init() {
 		"__c11_atomic_compare_exchange_weak":   {3, 2, atomicBool, (*body).compareExchange},
 		"__atomic_load_n":                      {1, 1, atomicOld, nil},
 		"__c11_atomic_load":                    {1, 1, atomicOld, nil},
+		"__atomic_load":                        {2, 1, atomicNone, nil},
+		"__atomic_store":                       {2, 1, atomicNone, nil},
+		"__atomic_exchange":                    {3, 1, atomicNone, (*body).exchangeAt},
+		"__atomic_compare_exchange":            {4, 2, atomicBool, (*body).compareExchangeAt},
 		"__atomic_store_n":                     {2, 1, atomicNone, nil},
 		"__c11_atomic_store":                   {2, 1, atomicNone, nil},
 		"__c11_atomic_init":                    {2, 0, atomicNone, nil},
@@ -151,11 +155,28 @@ func (g *body) compareAndSwapBool(p place, args []cc.ExpressionNode, _ bool) *ir
 	return g.compare(ir.EQ, old, want)
 }
 
+// exchangeAt is exchange of *args[1] that gives the old value to *args[2].
+func (g *body) exchangeAt(p place, args []cc.ExpressionNode, _ bool) *ir.Value {
+	from, to := g.deref(args[1], args[1]), g.deref(args[2], args[2])
+	old := g.atomicOp(ir.AtomicXchg, p, true, g.convert(args[1], g.load(args[1], from), from.t, p.t))
+	g.store(args[2], to, g.convert(args[2], old, p.t, to.t))
+	return nil
+}
+
 // compareExchange is the form that stores what it found to *args[1] if that was
 // not what it expected.
 func (g *body) compareExchange(p place, args []cc.ExpressionNode, _ bool) *ir.Value {
+	return g.exchangeIf(p, args, g.argument(args[2], p.t))
+}
+
+// compareExchangeAt is the same with the new value at *args[2].
+func (g *body) compareExchangeAt(p place, args []cc.ExpressionNode, _ bool) *ir.Value {
+	from := g.deref(args[2], args[2])
+	return g.exchangeIf(p, args, g.convert(args[2], g.load(args[2], from), from.t, p.t))
+}
+
+func (g *body) exchangeIf(p place, args []cc.ExpressionNode, value *ir.Value) *ir.Value {
 	expected := g.deref(args[1], args[1])
-	value := g.argument(args[2], p.t)
 	want := g.load(args[1], expected)
 	if want == nil || want.Type != g.irType(p.t) {
 		return g.refuse(args[1], g.basic(cc.Bool), "what is expected has another type than what is compared")
@@ -176,11 +197,11 @@ func (g *body) compareExchange(p place, args []cc.ExpressionNode, _ bool) *ir.Va
 // or an exchange, has the order.
 func (g *body) plainAtomic(e *cc.PostfixExpression, name string, p place, args []cc.ExpressionNode) *ir.Value {
 	p.volatile = true
-	n := atomics[name].args
+	a := atomics[name]
 	order := int64(orderRelaxed)
-	if atomics[name].orders > 0 {
+	if a.orders > 0 {
 		var ok bool
-		if order, ok = g.constant(args[n]); !ok {
+		if order, ok = g.constant(args[a.args]); !ok {
 			return g.refuse(e, g.typeOf(e), "the memory order of %s is not constant", name)
 		}
 	}
@@ -190,16 +211,22 @@ func (g *body) plainAtomic(e *cc.PostfixExpression, name string, p place, args [
 		return g.refuse(e, g.typeOf(e), "%s of this type with an order is not supported", name)
 	}
 	g.atNode(e)
-	if strings.Contains(name, "load") {
-		if ordered {
-			return g.atomicOp(ir.AtomicAdd, p, true, g.number(g.irType(p.t), 0))
-		}
-		return g.load(e, p)
+	switch name {
+	case "__atomic_load_n", "__c11_atomic_load":
+		return g.atomicLoad(e, p, ordered)
+	case "__atomic_load": // to *args[1]
+		to := g.deref(args[1], args[1])
+		g.store(e, to, g.convert(e, g.atomicLoad(e, p, ordered), p.t, to.t))
+		return nil
 	}
 	var v *ir.Value
-	if n > 1 {
+	switch {
+	case name == "__atomic_store": // of *args[1]
+		from := g.deref(args[1], args[1])
+		v = g.convert(e, g.load(args[1], from), from.t, p.t)
+	case a.args > 1:
 		v = g.argument(args[1], p.t)
-	} else {
+	default:
 		v = g.number(g.irType(p.t), 0)
 	}
 	if ordered {
@@ -208,6 +235,13 @@ func (g *body) plainAtomic(e *cc.PostfixExpression, name string, p place, args [
 		g.store(e, p, v)
 	}
 	return nil
+}
+
+func (g *body) atomicLoad(e *cc.PostfixExpression, p place, ordered bool) *ir.Value {
+	if ordered {
+		return g.atomicOp(ir.AtomicAdd, p, true, g.number(g.irType(p.t), 0))
+	}
+	return g.load(e, p)
 }
 
 // fence keeps the compiler from moving accesses. One that orders the machine's
