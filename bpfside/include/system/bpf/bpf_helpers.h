@@ -96,11 +96,9 @@
 #define __bpf_unreachable() __builtin_trap()
 #endif
 
-/* A tail call to a slot that is a constant, which the kernel turns into a jump. */
+/* A tail call to a slot that is a constant: the kernel turns it into a jump. */
 static __always_inline void bpf_tail_call_static(void *ctx, const void *map, const __u32 slot)
 {
-	if (!__builtin_constant_p(slot))
-		__bpf_unreachable();
 	bpf_tail_call(ctx, (void *)map, slot);
 }
 
