@@ -144,7 +144,7 @@ func runObject(ctx context.Context, cmd *cobra.Command, f *runFlags, path string
 	}
 	s, err := run.New(spec, &f.opts)
 	if err != nil {
-		return explainVerifier(err, path)
+		return explainVerifier(spec, err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if err := s.Attach(); err != nil {

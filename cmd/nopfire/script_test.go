@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +45,9 @@ func TestScript(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			exe, err := os.Executable()
 			e.Setenv("NOPFIRE", exe)
+			// The path of the command, for scripts that clear PATH.
+			first, _, _ := strings.Cut(e.Getenv("PATH"), string(filepath.ListSeparator))
+			e.Setenv("COMMAND", filepath.Join(first, "nopfire"))
 			return err
 		},
 		UpdateScripts: *update,
