@@ -20,6 +20,10 @@ func (c *combiner) compare(v *ir.Value) *ir.Value {
 			v.Cond = unsigned(v.Cond)
 		}
 		return become(v, ir.OpCmp, x.Args[0], y.Args[0])
+	case x.Type == ir.Ptr:
+		if w := c.compareInside(v, x, y); w != nil {
+			return w
+		}
 	case x.Op == ir.OpPtrToInt && y.Op == ir.OpPtrToInt:
 		return become(v, ir.OpCmp, x.Args[0], y.Args[0])
 	}
@@ -143,6 +147,9 @@ func (c *combiner) compareWide(v, x, y *ir.Value) *ir.Value {
 		if uint64(y.Imm)>>32 != 0 {
 			return nil // known by its zero bits, or a signed comparison with a negative number
 		}
+		if isDivision(x.Args[0]) {
+			return nil
+		}
 		v.Cond = unsigned(v.Cond)
 	case ir.OpSext:
 		if !isImm32(y.Imm) {
@@ -157,6 +164,54 @@ func (c *combiner) compareWide(v, x, y *ir.Value) *ir.Value {
 		return nil
 	}
 	return become(v, ir.OpCmp, x.Args[0], c.constant(ir.I32, y.Imm))
+}
+
+// compareInside compares two addresses by how far they are behind the same one,
+// if one of them is a constant away: the verifier learns nothing from comparing
+// pointers into the frame or into a map, but from the index of one it does.
+func (c *combiner) compareInside(v, x, y *ir.Value) *ir.Value {
+	base, i, n := offsetOf(x)
+	other, k, m := offsetOf(y)
+	switch {
+	case base != other:
+	case i != nil && k == nil:
+		return become(v, ir.OpCmp, i, c.constant(ir.I64, m-n))
+	case i == nil && k != nil:
+		v.Cond = v.Cond.Swap()
+		return become(v, ir.OpCmp, k, c.constant(ir.I64, n-m))
+	}
+	return nil
+}
+
+// offsetOf returns p as the sum of a base, an index, which may be nil, and a
+// constant.
+func offsetOf(p *ir.Value) (base, index *ir.Value, n int64) {
+	for p.Op == ir.OpAdd {
+		y := p.Args[1]
+		if m, ok := constOf(y); ok {
+			n += m
+		} else if index == nil {
+			index = y
+		} else {
+			break
+		}
+		p = p.Args[0]
+	}
+	if p.Op == ir.OpGlobal {
+		n += p.Imm
+	}
+	return p, index, n
+}
+
+// isDivision says whether x is a quotient or a remainder. Of one of 32 bits the
+// verifier of Linux 6.18 does not know that its upper half is 0, so that only a
+// comparison of all 64 bits tells it about both.
+func isDivision(x *ir.Value) bool {
+	switch x.Op {
+	case ir.OpUDiv, ir.OpUMod, ir.OpSDiv, ir.OpSMod:
+		return true
+	}
+	return false
 }
 
 // equal has the rules of x == n and x != n.

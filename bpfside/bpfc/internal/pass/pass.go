@@ -93,6 +93,7 @@ func (r *runner) optimize(f *ir.Func) {
 	for range rounds {
 		changed := r.run(f, "cfg", cfg)
 		changed = r.run(f, "promote", promote) || changed
+		changed = r.run(f, "walkers", walkers) || changed
 		changed = r.run(f, "memops", memops) || changed
 		changed = r.run(f, "combine", combine) || changed
 		changed = r.run(f, "gvn", gvn) || changed

@@ -25,6 +25,7 @@ var tables = map[string]func(*ir.Func) bool{
 	"gvn":        func(f *ir.Func) bool { return both(gvn(f), dce(f)) },
 	"loads":      func(f *ir.Func) bool { return both(loads(f), dce(f)) },
 	"memops":     memops,
+	"walkers":    func(f *ir.Func) bool { return both(walkers(f), combine(f)) },
 	"promote":    func(f *ir.Func) bool { return both(promote(f), dce(f)) },
 }
 
