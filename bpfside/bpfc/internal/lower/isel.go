@@ -30,6 +30,8 @@ type selector struct {
 	// shifted has the shift by a constant that alone asks for a comparison.
 	shifted []*ir.Value
 	preds   [][]ir.Pred
+	// widened are the I32 values that become addresses, or may, as 64 bits.
+	widened []bool
 	first   map[*ir.Block]*block
 	objs    map[*ir.Value]*object // of each alloca
 	// points tells into which objects of the frame a value may point, by ID.
@@ -57,6 +59,7 @@ func selectFunc(src *ir.Func, opts Options) (*fn, error) {
 		fused:   make([]bool, n),
 		shifted: make([]*ir.Value, n),
 		preds:   src.Preds(),
+		widened: make([]bool, n),
 		first:   map[*ir.Block]*block{},
 		objs:    map[*ir.Value]*object{},
 		made:    map[remat]reg{},
@@ -109,6 +112,7 @@ func (s *selector) survey(order []*ir.Block) {
 		for _, v := range b.Values {
 			for i, a := range v.Args {
 				use(a, s.readsLow(v, i), false)
+				s.widened[a.ID] = s.widened[a.ID] || v.Op == ir.OpZext
 			}
 		}
 		for _, a := range b.Term.Args {
@@ -117,6 +121,7 @@ func (s *selector) survey(order []*ir.Block) {
 		for _, e := range b.Term.Succs {
 			for _, a := range e.Args {
 				use(a, false, false)
+				s.widened[a.ID] = true
 			}
 		}
 	}

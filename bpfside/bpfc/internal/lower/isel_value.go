@@ -188,6 +188,12 @@ func (s *selector) alu32(v *ir.Value, op asm.ALUOp, t reg, imm int64) {
 // tidy makes the upper half of t, the result of v, zero after an operation of 64
 // bits stood in for one of 32, unless nobody reads it or it is zero anyway.
 func (s *selector) tidy(v *ir.Value, t reg) {
+	if v.Type == ir.I32 && s.cpu >= 3 && s.widened[v.ID] && (v.Op == ir.OpUDiv || v.Op == ir.OpUMod) {
+		// It is zero, but the verifier does not know: __mark_reg_unknown of
+		// adjust_scalar_min_max_vals, without the zero extension that others get.
+		s.clean(t)
+		return
+	}
 	if v.Type != ir.I32 || s.cpu >= 3 || s.low[v.ID] {
 		return
 	}
@@ -302,6 +308,9 @@ func (s *selector) signedDiv(v *ir.Value) {
 		}
 		s.moveTo(t, x)
 		s.emit(i)
+		if !wide && s.widened[v.ID] {
+			s.clean(t) // as tidy says
+		}
 		return
 	}
 	// Below v3 the operands are extended, and 64 bits divided.
@@ -354,7 +363,7 @@ func (s *selector) signedDiv(v *ir.Value) {
 	}
 	s.absolute(w, sign, num)
 	s.copy(t, num)
-	if !wide && s.cpu < 3 && !s.low[v.ID] {
+	if !wide && (s.cpu < 3 && !s.low[v.ID] || s.widened[v.ID]) {
 		s.clean(t)
 	}
 }
@@ -404,11 +413,14 @@ func (s *selector) unsignedDiv(v *ir.Value, wide bool, op asm.ALUOp) {
 	if y.Op == ir.OpConst && (!wide || fits32(y.Imm)) {
 		s.moveTo(t, x)
 		s.aluImm(wide, op, t, truncated(y.Imm, wide))
-		return
+	} else {
+		src := s.use(y)
+		s.moveTo(t, x)
+		s.alu(wide, op, t, src)
 	}
-	src := s.use(y)
-	s.moveTo(t, x)
-	s.alu(wide, op, t, src)
+	if !wide && s.widened[v.ID] {
+		s.clean(t) // as tidy says
+	}
 }
 
 // absolute negates t if the sign bit of sign is set.

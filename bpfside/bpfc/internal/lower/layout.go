@@ -5,64 +5,128 @@ import (
 	"slices"
 )
 
-// layout returns the blocks in an order that takes few jumps: each block is put
-// before the one of its successors that it most often goes to and that has no
-// other block before it, by joining chains along edges from the heaviest on
-// (K. Pettis and R. C. Hansen, "Profile Guided Code Positioning", PLDI 1990).
+// layout returns the blocks in an order that takes few jumps. Each block but
+// those that leave the function wants one of its successors right after it, or it
+// ends with a jump that does nothing else; and each block comes right after one
+// other. So the fewest jumps are the most pairs that match blocks with
+// successors, which is a matching of a bipartite graph. Edges that go back are
+// left out of it, so that no circle comes out, and are used where there is room
+// in the end.
 func layout(f *fn) []*block {
-	type edge struct {
-		from, to *block
-		weight   int
+	l := &layouter{cpu: f.opts.CPU, place: make([]int, len(f.blocks)),
+		next: make([]*block, len(f.blocks)), prev: make([]*block, len(f.blocks))}
+	order := reversePostorder(f)
+	for i, b := range order {
+		l.place[b.id] = i
 	}
-	var edges []edge
-	for _, b := range f.blocks {
-		base := 4 * min(b.depth, 6)
-		switch b.last().kind {
-		case kJmp:
-			edges = append(edges, edge{b, b.succs[0], base + 2})
-		case kJcc:
-			// The one that falls through.
-			no, yes := base+1, base
-			switch b.likely {
-			case 1:
-				yes += 2
-			case -1:
-				no += 2
-			}
-			edges = append(edges, edge{b, b.succs[1], no})
-			if b.last().invertible(f.opts.CPU) {
-				edges = append(edges, edge{b, b.succs[0], yes})
-			}
-		}
+	// Those in loops first: they find their match, whatever it costs the others.
+	byDepth := slices.Clone(order)
+	slices.SortStableFunc(byDepth, func(a, b *block) int { return cmp.Compare(b.depth, a.depth) })
+	for _, b := range byDepth {
+		l.tried = make(map[*block]bool)
+		l.match(b)
 	}
-	slices.SortStableFunc(edges, func(a, b edge) int { return cmp.Compare(b.weight, a.weight) })
-	next := make([]*block, len(f.blocks))
-	prev := make([]*block, len(f.blocks))
-	// chain is the first block of the chain of a block, for those at its end.
-	head := make([]*block, len(f.blocks))
-	tail := make([]*block, len(f.blocks))
-	for _, b := range f.blocks {
-		head[b.id], tail[b.id] = b, b
-	}
-	for _, e := range edges {
-		a, b := e.from, e.to
-		if next[a.id] != nil || prev[b.id] != nil || b == f.blocks[0] || head[a.id] == b {
+	for _, b := range byDepth {
+		if l.next[b.id] != nil {
 			continue
 		}
-		next[a.id], prev[b.id] = b, a
-		h, t := head[a.id], tail[b.id]
-		head[t.id], tail[h.id] = h, t
+		for _, s := range l.wishes(b) {
+			if l.prev[s.id] == nil && s != f.blocks[0] && l.head(b) != s {
+				l.next[b.id], l.prev[s.id] = s, b
+				break
+			}
+		}
 	}
-	// Chains in the order of their first blocks, which is that of the source.
-	var order []*block
-	for _, b := range f.blocks {
-		if prev[b.id] != nil {
+	// The chains, in the order of their first blocks.
+	out := make([]*block, 0, len(order))
+	for _, b := range order {
+		if l.prev[b.id] != nil {
 			continue
 		}
-		for ; b != nil; b = next[b.id] {
-			order = append(order, b)
+		for ; b != nil; b = l.next[b.id] {
+			out = append(out, b)
 		}
 	}
+	return out
+}
+
+type layouter struct {
+	cpu        int
+	place      []int // of each block in the reverse postorder
+	next, prev []*block
+	tried      map[*block]bool
+}
+
+// wishes returns the successors that may come right after b, the best first.
+func (l *layouter) wishes(b *block) []*block {
+	switch b.last().kind {
+	case kJmp:
+		return b.succs
+	case kJcc:
+		yes, no := b.succs[0], b.succs[1]
+		switch {
+		case !b.last().invertible(l.cpu):
+			return []*block{no}
+		case b.likely > 0 || b.likely == 0 && yes.depth > no.depth:
+			return []*block{yes, no}
+		}
+		return []*block{no, yes}
+	}
+	return nil
+}
+
+// match finds a successor for b, and for those that have to give theirs up for
+// it (H. W. Kuhn, "The Hungarian Method", 1955, without weights).
+func (l *layouter) match(b *block) bool {
+	for _, s := range l.wishes(b) {
+		if l.place[s.id] <= l.place[b.id] || l.tried[s] {
+			continue
+		}
+		l.tried[s] = true
+		if p := l.prev[s.id]; p == nil || l.match(p) {
+			l.next[b.id], l.prev[s.id] = s, b
+			return true
+		}
+	}
+	return false
+}
+
+// head returns the first block of the chain of b.
+func (l *layouter) head(b *block) *block {
+	for l.prev[b.id] != nil {
+		b = l.prev[b.id]
+	}
+	return b
+}
+
+// reversePostorder returns the blocks so that each comes before its successors,
+// but for those that it goes back to.
+func reversePostorder(f *fn) []*block {
+	type frame struct {
+		b    *block
+		next int
+	}
+	order := make([]*block, 0, len(f.blocks))
+	seen := make([]bool, len(f.blocks))
+	stack := []frame{{b: f.blocks[0]}}
+	seen[f.blocks[0].id] = true
+	for len(stack) > 0 {
+		top := &stack[len(stack)-1]
+		if top.next < len(top.b.succs) {
+			// The branch that is taken first, so that what falls through comes
+			// first in the reverse.
+			s := top.b.succs[top.next]
+			top.next++
+			if !seen[s.id] {
+				seen[s.id] = true
+				stack = append(stack, frame{b: s})
+			}
+			continue
+		}
+		order = append(order, top.b)
+		stack = stack[:len(stack)-1]
+	}
+	slices.Reverse(order)
 	return order
 }
 
