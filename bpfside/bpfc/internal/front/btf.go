@@ -22,7 +22,12 @@ type btfTypes struct {
 	typedefs map[*cc.Declarator]*btf.Typedef
 	named    []namedRecord
 	forwards map[string]*btf.Fwd
+	depth    int // of the type that is being made
 }
+
+// maxBTFDepth bounds how many types stand between one and what it is made of, so
+// that a chain of typedefs does not use up the stack.
+const maxBTFDepth = 1000
 
 // A namedRecord is a place where a struct is named.
 type namedRecord struct {
@@ -43,11 +48,17 @@ const (
 // it point to is open.
 func (u *unit) btfType(t cc.Type) btf.Type { return u.btfOf(t, btfWhole) }
 
+// btfOf returns the type of an object of type t: whole, but for what is behind
+// pointers in it, which depth says.
 func (u *unit) btfOf(t cc.Type, depth btfDepth) btf.Type {
-	if d := t.Typedef(); d != nil && u.typedefs[d] != nil {
-		return u.qualified(t, d.Type(), u.btfTypedef(d, depth))
+	d := t.Typedef()
+	if d == nil || u.typedefs[d] == nil {
+		return u.qualified(t, nil, u.btfPlain(t, depth))
 	}
-	return u.qualified(t, nil, u.btfPlain(t, depth))
+	if r := u.record(t); r != nil {
+		u.btfRecord(r, depth)
+	}
+	return u.qualified(t, d.Type(), u.btfTypedef(d, depth))
 }
 
 // qualified adds to b the qualifiers and tags that t has beyond those of base,
@@ -77,11 +88,13 @@ func typeTag(t cc.Type) string {
 	return ""
 }
 
+// btfTypedef returns a typedef. The struct that it may be of is only named by it.
 func (u *unit) btfTypedef(d *cc.Declarator, depth btfDepth) btf.Type {
 	if t := u.types.typedefs[d]; t != nil {
-		if depth == btfWhole {
-			// It may have been made of a struct that was only to be named.
-			u.btfOf(u.aliased(d), depth)
+		if depth != btfNamed {
+			// What it leads to may only have been named when it was made.
+			var again btf.Type
+			u.point(&again, u.aliased(d), depth)
 		}
 		return t
 	}
@@ -134,22 +147,34 @@ func (u *unit) btfPlain(t cc.Type, depth btfDepth) btf.Type {
 	return u.btfBasic(t.Kind())
 }
 
-// point makes *to the type of t, now or, if it is a struct that has a name, at
-// the end.
+// point makes *to what a pointer to t points to: now or, if that is a struct that
+// has a name, at the end.
 func (u *unit) point(to *btf.Type, t cc.Type, depth btfDepth) {
-	r := u.record(t)
-	if r == nil || r.tag == "" || t.Typedef() != nil && u.typedefs[t.Typedef()] != nil {
-		*to = u.btfOf(t, depth)
+	u.types.depth++
+	defer func() { u.types.depth-- }()
+	if u.types.depth > maxBTFDepth {
+		if u.types.depth == maxBTFDepth+1 {
+			u.errorAt(u.at, "a type is made of more than %d others, one in another", maxBTFDepth)
+		}
+		*to = &btf.Void{}
 		return
 	}
-	if depth != btfNamed && r.complete {
-		u.btfRecord(r, btfWhole)
+	r := u.record(t)
+	if r != nil && r.complete && (depth != btfNamed || r.tag == "") {
+		u.btfRecord(r, btfNamed)
 	}
-	*to = &btf.Void{}
-	u.types.named = append(u.types.named, namedRecord{
-		set: func(b btf.Type) { *to = u.qualified(t, nil, b) },
-		rec: r,
-	})
+	switch d := t.Typedef(); {
+	case d != nil && u.typedefs[d] != nil:
+		*to = u.qualified(t, d.Type(), u.btfTypedef(d, depth))
+	case r == nil:
+		*to = u.btfOf(t, depth)
+	default:
+		*to = &btf.Void{}
+		u.types.named = append(u.types.named, namedRecord{
+			set: func(b btf.Type) { *to = u.qualified(t, nil, b) },
+			rec: r,
+		})
+	}
 }
 
 // finish decides what the pointers point to.

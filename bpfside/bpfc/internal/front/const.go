@@ -1,6 +1,7 @@
 package front
 
 import (
+	"math/bits"
 	"strings"
 
 	"modernc.org/cc/v4"
@@ -161,6 +162,40 @@ func (u *unit) evalPostfix(e *cc.PostfixExpression) (int64, bool) {
 		}
 	case strings.HasPrefix(name, "__builtin_bswap") && len(args) == 1:
 		return u.evalSwap(args[0], u.sizeof(u.typeOf(e)))
+	case len(args) == 1:
+		return u.evalBits(name, args[0])
+	}
+	return 0, false
+}
+
+// evalBits is evalPostfix of a builtin that counts bits.
+func (u *unit) evalBits(name string, arg cc.ExpressionNode) (int64, bool) {
+	name, ok := strings.CutPrefix(name, "__builtin_")
+	if !ok {
+		return 0, false
+	}
+	v, ok := u.constant(arg)
+	if !ok {
+		return 0, false
+	}
+	x, width := uint64(uint32(v)), 32
+	if short := strings.TrimRight(name, "l"); short != name {
+		x, width, name = uint64(v), 64, short
+	}
+	switch name {
+	case "popcount":
+		return int64(bits.OnesCount64(x)), true
+	case "parity":
+		return int64(bits.OnesCount64(x) & 1), true
+	case "clz": // of 0 it is undefined
+		return int64(bits.LeadingZeros64(x) - (64 - width)), x != 0
+	case "ctz":
+		return int64(bits.TrailingZeros64(x)), x != 0
+	case "ffs":
+		if x == 0 {
+			return 0, true
+		}
+		return int64(bits.TrailingZeros64(x)) + 1, true
 	}
 	return 0, false
 }

@@ -78,6 +78,7 @@ func (u *unit) parse() (*cc.AST, error) {
 		{Name: u.in.File},
 	}
 	var ast *cc.AST
+	u.at = ir.Pos{File: u.src.file(u.in.File)}
 	err = u.stage("parse", func() error {
 		if u.src.macrosNest() {
 			if err := checkMacros(cfg, list); err != nil {

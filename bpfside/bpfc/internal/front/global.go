@@ -89,16 +89,61 @@ func (u *unit) index() {
 			u.errorf(e, "inline assembly is not supported")
 		}
 	}
+	for _, n := range u.asserts {
+		u.staticAssert(n)
+	}
+}
+
+// memberAsserts collects the static assertions among the members of a struct.
+func (u *unit) memberAsserts(s *cc.StructOrUnionSpecifier) {
+	for l := s.StructDeclarationList; l != nil; l = l.StructDeclarationList {
+		d := l.StructDeclaration
+		if d.Case == cc.StructDeclarationAssert {
+			u.asserts = append(u.asserts, d.StaticAssertDeclaration)
+			continue
+		}
+		for q := d.SpecifierQualifierList; q != nil; q = q.SpecifierQualifierList {
+			if q.Case == cc.SpecifierQualifierListTypeSpec && q.TypeSpecifier.Case == cc.TypeSpecifierStructOrUnion {
+				u.memberAsserts(q.TypeSpecifier.StructOrUnionSpecifier)
+			}
+		}
+	}
+}
+
+// staticAssert implements C11 6.7.10. cc does not know the value of every constant
+// expression, and takes that of some for what it is not: what it is given is
+// (e, 1), by builtin.h.
+func (u *unit) staticAssert(n *cc.StaticAssertDeclaration) {
+	list, ok := bare(n.ConstantExpression).(*cc.ExpressionList)
+	if !ok {
+		u.errorf(n, "a static assertion has no condition")
+		return
+	}
+	v, ok := u.constant(list.AssignmentExpression)
+	switch {
+	case !ok:
+		u.errorf(n, "the condition of a static assertion is not a constant")
+	case v == 0:
+		text := strings.TrimRight(strings.ReplaceAll(n.Token4.SrcStr(), `""`, ""), "\x00")
+		u.errorf(n, "static assertion failed: %s", text)
+	}
 }
 
 func (u *unit) indexDeclaration(n *cc.Declaration) {
-	if n.Case != cc.DeclarationDecl {
-		if n.Case == cc.DeclarationAuto {
-			u.errorf(n, "__auto_type is not supported outside of functions")
-		}
+	switch n.Case {
+	case cc.DeclarationAuto:
+		u.errorf(n, "__auto_type is not supported outside of functions")
+		return
+	case cc.DeclarationAssert:
+		u.asserts = append(u.asserts, n.StaticAssertDeclaration)
 		return
 	}
 	u.checkEnum(n.DeclarationSpecifiers)
+	for s := n.DeclarationSpecifiers; s != nil; s = s.DeclarationSpecifiers {
+		if s.Case == cc.DeclarationSpecifiersTypeSpec && s.TypeSpecifier.Case == cc.TypeSpecifierStructOrUnion {
+			u.memberAsserts(s.TypeSpecifier.StructOrUnionSpecifier)
+		}
+	}
 	var shared attributes
 	for l := n.InitDeclaratorList; l != nil; l = l.InitDeclaratorList {
 		id := l.InitDeclarator
@@ -346,7 +391,10 @@ func (u *unit) define(g *ir.Global, d *cc.Declarator, specs *cc.DeclarationSpeci
 	}
 	if init != nil {
 		img := u.initialize(t, init.Initializer)
-		g.Size = max(g.Size, len(img.data)) // a flexible array member
+		if n := len(img.data); n > g.Size && t.Kind() != cc.Array { // a flexible array member
+			img.data = append(img.data, make([]byte, -n&(u.alignof(t)-1))...)
+		}
+		g.Size = max(g.Size, len(img.data))
 		u.initStatic(g, img)
 	}
 	if g.Section == "" {

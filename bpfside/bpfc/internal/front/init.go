@@ -160,21 +160,8 @@ func (b *imager) elements(t cc.Type, off int, c *cursor, top bool, i int) {
 			if !top {
 				return
 			}
-			lo, hi, ok := b.indices(array, d[0])
-			if !ok {
-				c.next = len(c.items)
-				return
-			}
-			if !b.fits(off+(hi+1)*size, c) {
-				return
-			}
-			at := c.next
-			for n := lo; n <= hi; n++ {
-				c.next = at
-				b.grow(off + (n+1)*size)
-				b.designated(et, off+n*size, c, d[1:])
-			}
-			i = hi + 1
+			b.throughElements(t, off, c, d)
+			// It went on as far as there were values without a designator.
 			continue
 		}
 		if array.Len() >= 0 && int64(i) >= array.Len() {
@@ -226,28 +213,7 @@ func (b *imager) members(t cc.Type, off int, c *cursor, top bool, i int) {
 			if !top {
 				return
 			}
-			if d[0].Case != cc.DesignatorField && d[0].Case != cc.DesignatorField2 {
-				b.u.errorf(d[0], "a struct or union has no elements")
-				c.next = len(c.items)
-				return
-			}
-			name := d[0].Token2.SrcStr()
-			if d[0].Case == cc.DesignatorField2 {
-				name = d[0].Token.SrcStr()
-			}
-			path, ok := b.u.member(t, name)
-			if !ok {
-				b.u.errorf(d[0], "%s has no member %s", t, name)
-				c.next = len(c.items)
-				return
-			}
-			b.throughMembers(t, off, c, path, d[1:])
-			i = slices.IndexFunc(fields, func(f field) bool {
-				return f.offset == path[0].offset && f.bit == path[0].bit && f.name == path[0].name
-			}) + 1
-			if union {
-				i = len(fields)
-			}
+			b.throughDesignator(t, off, c, d)
 			continue
 		}
 		if i >= len(fields) {
@@ -268,7 +234,7 @@ func (b *imager) members(t cc.Type, off int, c *cursor, top bool, i int) {
 }
 
 // throughMembers gives the member that path leads to its value, and then goes on
-// with what follows it in the anonymous members on the way.
+// with what follows it.
 func (b *imager) throughMembers(t cc.Type, off int, c *cursor, path []field, rest []*cc.Designator) {
 	f := path[0]
 	if t.Kind() == cc.Union {
@@ -278,19 +244,22 @@ func (b *imager) throughMembers(t cc.Type, off int, c *cursor, path []field, res
 	switch {
 	case len(path) > 1:
 		b.throughMembers(f.typ, off+f.offset, c, path[1:], rest)
-		if f.typ.Kind() == cc.Struct {
-			inner := b.u.fields(f.typ)
-			i := slices.IndexFunc(inner, func(g field) bool {
-				return g.offset == path[1].offset && g.bit == path[1].bit && g.name == path[1].name
-			})
-			b.members(f.typ, off+f.offset, c, false, i+1)
-		}
 	case f.bits != 0:
 		b.part(f.typ, off, &f, c)
 	default:
 		b.grow(off + f.offset + b.u.sizeof(f.typ))
 		b.designated(f.typ, off+f.offset, c, rest)
 	}
+	if t.Kind() == cc.Struct {
+		b.members(t, off, c, false, b.after(t, f))
+	}
+}
+
+// after returns which member of t comes after f.
+func (b *imager) after(t cc.Type, f field) int {
+	return 1 + slices.IndexFunc(b.u.fields(t), func(g field) bool {
+		return g.name == f.name && g.decl == f.decl && g.offset == f.offset && g.bit == f.bit
+	})
 }
 
 // overwrite forgets what a union holds before another of its members is given a
@@ -302,46 +271,63 @@ func (b *imager) overwrite(off, size int, f field, path []field) {
 }
 
 // designated gives the object of type t at off, or the part of it that the
-// designators lead to, the current value, and goes on after that part.
+// designators lead to, the current value, and goes on with what follows that part.
 func (b *imager) designated(t cc.Type, off int, c *cursor, d []*cc.Designator) {
-	if len(d) == 0 {
-		b.part(t, off, nil, c)
-		return
-	}
-	inner := &cursor{items: slices.Clone(c.items), next: c.next}
-	inner.items[c.next].designators = d
-	// As in braces of its own for this one value, and then as without.
 	switch {
+	case len(d) == 0:
+		b.part(t, off, nil, c)
 	case t.Kind() == cc.Array:
-		at, _, ok := b.indices(t.(*cc.ArrayType), d[0])
-		if !ok {
-			c.next = len(c.items)
-			return
-		}
-		b.one(t, off, inner)
-		c.next = inner.next
-		b.elements(t, off, c, false, at+1)
+		b.throughElements(t, off, c, d)
 	case isAggregate(t):
-		b.one(t, off, inner)
-		c.next = inner.next
-		if path, ok := b.u.member(t, d[0].Token2.SrcStr()); ok && t.Kind() == cc.Struct {
-			i := slices.IndexFunc(b.u.fields(t), func(f field) bool {
-				return f.offset == path[0].offset && f.bit == path[0].bit && f.name == path[0].name
-			})
-			b.members(t, off, c, false, i+1)
-		}
+		b.throughDesignator(t, off, c, d)
 	default:
 		b.u.errorf(d[0], "%s has no parts", t)
 		c.next = len(c.items)
 	}
 }
 
-// one takes the current value alone, with the designators it has.
-func (b *imager) one(t cc.Type, off int, c *cursor) {
-	all := c.items
-	c.items = all[:c.next+1]
-	b.aggregate(t, off, c, true)
-	c.items = all
+// throughElements is designated of an array.
+func (b *imager) throughElements(t cc.Type, off int, c *cursor, d []*cc.Designator) {
+	array := t.(*cc.ArrayType)
+	lo, hi, ok := b.indices(array, d[0])
+	if !ok {
+		c.next = len(c.items)
+		return
+	}
+	et := array.Elem()
+	size := b.u.sizeof(et)
+	if !b.fits(off+(hi+1)*size, c) {
+		return
+	}
+	at := c.next
+	for n := lo; n <= hi; n++ {
+		c.next = at
+		b.grow(off + (n+1)*size)
+		b.designated(et, off+n*size, c, d[1:])
+	}
+	b.elements(t, off, c, false, hi+1)
+}
+
+// throughDesignator is designated of a struct or union.
+func (b *imager) throughDesignator(t cc.Type, off int, c *cursor, d []*cc.Designator) {
+	var name string
+	switch d[0].Case {
+	case cc.DesignatorField:
+		name = d[0].Token2.SrcStr()
+	case cc.DesignatorField2:
+		name = d[0].Token.SrcStr()
+	default:
+		b.u.errorf(d[0], "a struct or union has no elements")
+		c.next = len(c.items)
+		return
+	}
+	path, ok := b.u.member(t, name)
+	if !ok {
+		b.u.errorf(d[0], "%s has no member %s", t, name)
+		c.next = len(c.items)
+		return
+	}
+	b.throughMembers(t, off, c, path, d[1:])
 }
 
 // part gives the object of type t at off, or the bit-field f of the struct at

@@ -138,6 +138,28 @@ func (l *lexer) directive() []lexeme {
 	return line
 }
 
+// attribute returns the words of the attribute whose keyword is the current token,
+// and leaves the lexer at its last parenthesis.
+func (l *lexer) attribute() (words string) {
+	for depth := 0; l.next(); {
+		switch l.tok() {
+		case "(":
+			depth++
+		case ")":
+			if depth--; depth == 0 {
+				return words
+			}
+		}
+		if l.kind == lexIdent {
+			words += l.tok() + " "
+		}
+		if depth == 0 {
+			return words
+		}
+	}
+	return words
+}
+
 // include returns the header that the directive whose # is the current token
 // includes.
 func (l *lexer) include() (header string, quoted, ok bool) {

@@ -35,13 +35,16 @@ func rewrite(text string) (string, []insertion) {
 	var inserted []insertion
 	done := 0
 	replace := func(start, end int, with string) {
+		if start < done {
+			return // within what is replaced already
+		}
 		out.WriteString(text[done:start])
 		out.WriteString(with)
 		done = end
 	}
 	insert := func(at int, s string) {
 		if at < done {
-			return // within what is replaced already
+			return
 		}
 		replace(at, at, s)
 		inserted = append(inserted, insertion{lineOf(text, at), at - strings.LastIndexByte(text[:at], '\n'), len(s)})
@@ -60,7 +63,12 @@ func rewrite(text string) (string, []insertion) {
 		case l.kind == lexIdent && marksVolatile(before, prev, l.tok()):
 			replace(l.start, l.end, volatileMark+strings.Repeat(" ", l.end-l.start-len(volatileMark)))
 		case l.kind == lexIdent && l.tok() == "enum":
-			if brace, base := underlyingType(l); base != "" {
+			attr, attrEnd, brace, base := underlyingType(l)
+			if attrEnd > attr {
+				replace(attr, attrEnd, blanks(text[attr:attrEnd]))
+				l.end = attrEnd
+			}
+			if base != "" {
 				insert(brace, base)
 			}
 		case l.kind == lexIdent && (l.tok() == "__array" || l.tok() == "typeof" || l.tok() == "__typeof__"):
@@ -68,6 +76,11 @@ func rewrite(text string) (string, []insertion) {
 				insert(start, "__typeof__(*(")
 				insert(params, "(*)")
 				insert(end, ")0)")
+			}
+			fallthrough
+		case l.kind == lexIdent && (l.tok() == "__type" || l.tok() == "__builtin_types_compatible_p"):
+			for _, q := range leadingQualifiers(l) {
+				replace(q.start, q.end, q.with)
 			}
 		}
 	}
@@ -159,52 +172,123 @@ func original(inserted []insertion, line, col int) int {
 }
 
 // underlyingType looks at the enumeration whose keyword is the current token of l
-// and returns what has to stand before its brace; "" if nothing.
+// and returns what has to stand before its brace; "" if nothing. An attribute
+// before its name, which cc does not read, is from attr to attrEnd.
 //
 //	enum NAME { A, B = 3 } __attribute__((mode(byte)))
-func underlyingType(l lexer) (brace int, base string) {
+func underlyingType(l lexer) (attr, attrEnd, brace int, base string) {
 	if !l.next() {
-		return 0, ""
+		return
+	}
+	before := "" // what the attribute says
+	if l.tok() == "__attribute__" {
+		attr = l.start
+		before = l.attribute()
+		attrEnd = l.end
+		if !l.next() {
+			return
+		}
 	}
 	if l.kind == lexIdent && !l.next() {
-		return 0, ""
+		return
 	}
 	if l.tok() != "{" {
-		return 0, ""
+		return
 	}
 	brace = l.start
 	values := enumValues{known: true}
 	for l.next() && l.tok() != "}" {
 		if l.tok() == "{" || l.first && l.tok() == "#" {
-			return 0, ""
+			return
 		}
 		values.token(l.kind, l.tok())
 	}
 	values.end()
-	if !l.next() || l.tok() != "__attribute__" {
-		return 0, ""
+	after := ""
+	if l.next() && l.tok() == "__attribute__" {
+		after = l.attribute()
 	}
-	for depth := 0; l.next(); {
-		switch l.tok() {
-		case "(":
-			depth++
-		case ")":
-			if depth--; depth == 0 {
-				return 0, ""
-			}
-		case "packed", "__packed__":
-			return brace, values.smallest()
-		case "byte", "__byte__", "QI", "__QI__":
-			return brace, values.of("char")
-		case "HI", "__HI__":
-			return brace, values.of("short")
-		case "SI", "__SI__":
-			return brace, values.of("int")
-		case "word", "__word__", "DI", "__DI__":
-			return brace, values.of("long")
+	for _, word := range strings.Fields(before + " " + after) {
+		switch strings.Trim(word, "_") {
+		case "packed":
+			base = values.smallest()
+		case "byte", "QI":
+			base = values.of("char")
+		case "HI":
+			base = values.of("short")
+		case "SI":
+			base = values.of("int")
+		case "word", "DI":
+			base = values.of("long")
 		}
 	}
-	return 0, ""
+	return
+}
+
+// blanks returns as many blanks as s is long, with its line feeds.
+func blanks(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' {
+			return r
+		}
+		return ' '
+	}, s)
+}
+
+// A replacement is what stands for a part of the text that is as long.
+type replacement struct {
+	start, end int
+	with       string
+}
+
+// leadingQualifiers looks at the operands of typeof, __type and
+// __builtin_types_compatible_p, whose name is the current token of l. Each that
+// begins with a qualifier is no type to cc; behind the type's first word, the
+// qualifier is as good.
+//
+//	typeof(const struct s *)
+func leadingQualifiers(l lexer) (list []replacement) {
+	if !l.next() || l.tok() != "(" {
+		return nil
+	}
+	text := l.text
+	operand := true // the next token is the first of one
+	for depth := 1; depth > 0 && l.next(); {
+		switch tok := l.tok(); {
+		case tok == "(":
+			depth++
+		case tok == ")":
+			depth--
+		case operand && (tok == "const" || tok == "volatile"):
+			start, quals := l.start, ""
+			for l.tok() == "const" || l.tok() == "volatile" {
+				if l.tok() == "volatile" {
+					quals += " " + volatileMark
+				} else {
+					quals += " const"
+				}
+				if !l.next() {
+					return list
+				}
+			}
+			if l.kind != lexIdent {
+				return list
+			}
+			spec, end := l.start, l.end
+			if w := l.tok(); w == "struct" || w == "union" || w == "enum" {
+				if !l.next() || l.kind != lexIdent {
+					return list
+				}
+				end = l.end
+			}
+			with := text[spec:end] + quals
+			if pad := end - start - len(with); pad >= 0 && !strings.Contains(text[start:end], "\n") {
+				list = append(list, replacement{start, end, with + strings.Repeat(" ", pad)})
+			}
+		}
+		operand = depth == 1 && l.tok() == ","
+	}
+	return list
 }
 
 // enumValues are the values of an enumeration, as far as its tokens say them.

@@ -47,6 +47,9 @@ func TestRewrite(t *testing.T) {
 		{"packed", "enum e { A = 0xff } __attribute__((packed));", "enum e : unsigned char { A = 0xff } __attribute__((packed));"},
 		{"packed to 16 bits", "enum e { A = 255, B } __attribute__((__packed__));", "enum e : unsigned short { A = 255, B } __attribute__((__packed__));"},
 		{"packed, with a sum", "enum e { A = 1 + 1 } __attribute__((packed));", "enum e { A = 1 + 1 } __attribute__((packed));"},
+		{"attribute before the name", "enum __attribute__((packed)) e { A, B };", "enum                         e : unsigned char { A, B };"},
+		{"typeof of a qualified type", "typeof(const struct s *) x; typeof(const volatile int) y;", "typeof(struct s const *) x; typeof(int const _bpfcvol) y;"},
+		{"both of two", "__builtin_types_compatible_p(const int, volatile u32)", "__builtin_types_compatible_p(int const, u32 _bpfcvol)"},
 		{"a plain one", "enum e { A }; struct s { int a; } __attribute__((packed));", "enum e { A }; struct s { int a; } __attribute__((packed));"},
 	} {
 		got, _ := rewrite(tt.in)

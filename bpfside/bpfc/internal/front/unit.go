@@ -27,6 +27,7 @@ type unit struct {
 	order    []*object
 	typedefs map[*cc.Declarator]*cc.DeclarationSpecifiers // that declare it
 	marks    []mark
+	asserts  []*cc.StaticAssertDeclaration
 
 	funcs    map[string]*ir.Func
 	pending  []*ir.Func // named by something and not translated yet

@@ -27,6 +27,9 @@ typedef void *__builtin_va_list;
 /* What rewrite puts for "volatile": an attribute, which cc does not lose. */
 #define _bpfcvol volatile __attribute__((__bpfc_volatile__))
 
+/* cc is to look at the names in the expression and not at its value. */
+#define _Static_assert(e, ...) _Static_assert(((e), 1), "" __VA_ARGS__)
+
 /* Attributes that mean something here or may be passed over. */
 #define __has_attribute(a) __bpfc_has_attribute_##a
 #define __bpfc_has_attribute_aligned 1
