@@ -2,44 +2,64 @@ package pass
 
 import "github.com/nopfire/nopfire/bpfside/bpfc/internal/ir"
 
-// returns gives each constant that f returns a block of its own, which all that
-// return it share: a branch can go there, where setting the register first would
-// take a block for each of them. Where f returns something else, it stays.
+// returns gives each constant that f returns in several places a block of its
+// own, to which they all go: a branch can go there, where setting the register
+// first would take a block for each of them, and what runs into it saves the
+// exit. Where f returns something else, it stays.
 func returns(f *ir.Func) bool {
-	changed := false
-	byConst := map[int64]*ir.Block{}
+	places := map[int64]int{}
+	shared := map[int64]*ir.Block{}
 	for _, b := range f.Blocks {
-		if c, ok := returned(b, nil); ok && byConst[c] == nil {
-			byConst[c] = b
+		if c, ok := returned(b, nil); ok {
+			shared[c] = b
+		}
+		if c, ok := returnedAtEnd(b); ok {
+			places[c]++
+		}
+		for _, e := range b.Term.Succs {
+			if c, ok := returned(e.To, e.Args); ok && len(e.Args) > 0 {
+				places[c]++
+			}
 		}
 	}
-	// Blocks are added to f meanwhile; they are right as they are.
-	for _, b := range f.Blocks {
+	// to returns the block that returns c as v does.
+	to := func(c int64, ret *ir.Term) *ir.Block {
+		if shared[c] == nil {
+			b := f.NewBlock()
+			v := f.NewValue(ir.OpConst, f.Result)
+			v.Imm, v.Pos = c, ret.Pos
+			b.Append(v)
+			b.Term = ir.Term{Kind: ir.TermRet, Args: []*ir.Value{v}, Pos: ret.Pos}
+			shared[c] = b
+		}
+		return shared[c]
+	}
+	changed := false
+	for _, b := range f.Blocks { // those that to adds are right as they are
 		for i := range b.Term.Succs {
 			e := &b.Term.Succs[i]
-			c, ok := returned(e.To, e.Args)
-			if !ok {
-				continue
-			}
-			to := byConst[c]
-			if to == nil {
-				to = f.NewBlock()
-				v := f.NewValue(ir.OpConst, f.Result)
-				v.Imm, v.Pos = c, e.To.Term.Pos
-				to.Append(v)
-				to.Term = ir.Term{Kind: ir.TermRet, Args: []*ir.Value{v}, Pos: e.To.Term.Pos}
-				byConst[c] = to
-			}
-			if e.To != to {
-				*e = ir.Edge{To: to}
+			if c, ok := returned(e.To, e.Args); ok && e.To != shared[c] {
+				*e = ir.Edge{To: to(c, &e.To.Term)}
 				changed = true
 			}
+		}
+		if c, ok := returnedAtEnd(b); ok && b != shared[c] && places[c] > 1 {
+			jump(&b.Term, ir.Edge{To: to(c, &b.Term)})
+			changed = true
 		}
 	}
 	if changed {
 		cfg(f)
 	}
 	return changed
+}
+
+// returnedAtEnd says whether b ends by returning a constant, and which.
+func returnedAtEnd(b *ir.Block) (int64, bool) {
+	if b.Term.Kind != ir.TermRet || len(b.Term.Args) != 1 {
+		return 0, false
+	}
+	return constOf(b.Term.Args[0])
 }
 
 // returned says whether b does nothing but return a constant when it is entered
@@ -56,6 +76,7 @@ func returned(b *ir.Block, args []*ir.Value) (int64, bool) {
 				return constOf(args[i])
 			}
 		}
+		return constOf(v)
 	case len(b.Values) == 1 && b.Values[0] == v && len(b.Params) == 0:
 		return constOf(v)
 	}
