@@ -37,8 +37,10 @@ type selector struct {
 	// points tells into which objects of the frame a value may point, by ID.
 	points []bitset
 	// made are the registers of the current block that hold what can be made
-	// again, until a call: beyond it they would compete for r6-r9.
+	// again, until a call: beyond it they would compete for r6-r9. left are those
+	// of a block at its end.
 	made map[remat]reg
+	left map[*ir.Block]map[remat]reg
 }
 
 // A remat is what can be made again from nothing: a constant or an address.
@@ -62,7 +64,7 @@ func selectFunc(src *ir.Func, opts Options) (*fn, error) {
 		widened: make([]bool, n),
 		first:   map[*ir.Block]*block{},
 		objs:    map[*ir.Value]*object{},
-		made:    map[remat]reg{},
+		left:    map[*ir.Block]map[remat]reg{},
 	}
 	for i := range s.regs {
 		s.regs[i] = noReg
@@ -81,7 +83,15 @@ func selectFunc(src *ir.Func, opts Options) (*fn, error) {
 	}
 	for i, b := range order {
 		s.cur = s.first[b]
-		clear(s.made)
+		// What has been made on the only way here is still there.
+		s.made = map[remat]reg{}
+		if p := s.preds[b.ID]; len(p) == 1 {
+			for r, t := range s.left[p[0].From] {
+				if r.sym != nil {
+					s.made[r] = t
+				}
+			}
+		}
 		if i == 0 {
 			s.entry()
 		}
@@ -91,6 +101,7 @@ func selectFunc(src *ir.Func, opts Options) (*fn, error) {
 		}
 		s.pos = b.Term.Pos
 		s.term(b)
+		s.left[b] = s.made
 	}
 	if s.err != nil {
 		return nil, s.err
@@ -405,7 +416,6 @@ func (s *selector) enter(e ir.Edge) {
 	for i, p := range e.To.Params {
 		dst[i] = s.own(p)
 	}
-	clear(s.made)
 	s.parallelCopy(dst, e.Args)
 	s.end(inst{kind: kJmp, dst: noReg, src: noReg}, s.first[e.To])
 }
