@@ -48,20 +48,24 @@ const (
 // The ways to build programs.bpf.c.
 var urdtStyles = []struct {
 	name  string
+	build builder
 	flags []string
 	lean  bool
 }{
-	{"libbpf's usdt.bpf.h", nil, false},
-	{"our usdt.bpf.h", []string{"-DOWN_USDT"}, false},
-	{"lean", []string{"-DURDT_LEAN"}, true},
+	{"libbpf's usdt.bpf.h", testutils.BuildBPF, nil, false},
+	{"our usdt.bpf.h", testutils.BuildBPF, []string{"-DOWN_USDT"}, false},
+	{"lean", testutils.BuildBPF, []string{"-DURDT_LEAN"}, true},
+	{"bpfc", buildByBpfc, nil, false},
+	{"bpfc, lean", buildByBpfc, []string{"-DURDT_LEAN"}, true},
+	{"bpfc on libbpf's usdt.bpf.h", buildByBpfcOnSystem, nil, false},
 }
 
 // loadURDT builds the programs for an object and loads them.
-func loadURDT(t *testing.T, object string, flags ...string) *usdt.Collection {
+func loadURDT(t *testing.T, build builder, object string, flags ...string) *usdt.Collection {
 	t.Helper()
 	testutils.NeedBPF(t)
 	flags = append([]string{"-I../bpfside/include", fmt.Sprintf("-DOBJECT=%q", object)}, flags...)
-	c, err := usdt.LoadCollection(testutils.BuildBPF(t, "testprogs/urdtobj/programs.bpf.c", flags...), nil)
+	c, err := usdt.LoadCollection(build(t, "testprogs/urdtobj/programs.bpf.c", flags...), nil)
 	if err != nil {
 		t.Fatalf("%+v", err)
 	}
@@ -171,7 +175,7 @@ func urdtTell(c *testutils.Child, command string) {
 func TestURDTSelf(t *testing.T) {
 	for _, style := range urdtStyles {
 		t.Run(style.name, func(t *testing.T) {
-			c := loadURDT(t, "/proc/self/exe", style.flags...)
+			c := loadURDT(t, style.build, "/proc/self/exe", style.flags...)
 			attachURDT(t, c, "basic", "basic", &usdt.URDTOptions{Cookie: 0xcafedead, Path: "/proc/self/exe"})
 			a, err := usdt.AutoAttach(c, &usdt.AutoOptions{PID: os.Getpid()})
 			if err != nil {
@@ -250,7 +254,7 @@ func TestURDTRFCPeers(t *testing.T) {
 		}
 		for _, style := range urdtStyles {
 			t.Run(peer.name+"/"+style.name, func(t *testing.T) {
-				c := loadURDT(t, peer.path, style.flags...)
+				c := loadURDT(t, style.build, peer.path, style.flags...)
 				if style.lean {
 					_, err := usdt.AutoAttach(c, nil)
 					if !errors.Is(err, usdt.ErrUnmarked) {
@@ -293,7 +297,7 @@ func TestURDTShared(t *testing.T) {
 		t.Run(style.name, func(t *testing.T) {
 			object := sharedObject(t)
 			peers := []*testutils.Child{startFirer(t, object)}
-			c := loadURDT(t, object, style.flags...)
+			c := loadURDT(t, style.build, object, style.flags...)
 			a, err := usdt.AutoAttach(c, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -319,7 +323,7 @@ func TestURDTShared(t *testing.T) {
 // Any object that is known, and of one process alone.
 func TestURDTAnyObject(t *testing.T) {
 	object := sharedObject(t)
-	c := loadURDT(t, "*")
+	c := loadURDT(t, testutils.BuildBPF, "*")
 	own, other := startFirer(t, object), startFirer(t, "")
 	attachURDT(t, c, "manual", "shared", &usdt.URDTOptions{NArgs: 4, PID: -1})
 	attachURDT(t, c, "basic", "basic", &usdt.URDTOptions{PID: other.PID, Path: usdt.AnyObject})
@@ -339,7 +343,7 @@ func TestURDTPerfEvent(t *testing.T) {
 	p := startFirer(t, object)
 	for _, style := range urdtStyles {
 		t.Run(style.name, func(t *testing.T) {
-			c := loadURDT(t, object, style.flags...)
+			c := loadURDT(t, style.build, object, style.flags...)
 			attachURDT(t, c, "manual", "shared", &usdt.URDTOptions{NArgs: 4, PID: -1, Path: object, Cookie: 3})
 			attachURDT(t, c, "on_three", "urdt3", &usdt.URDTOptions{NArgs: 3, PID: p.PID, Path: usdt.AnyObject})
 			urdtTell(p, "set")
@@ -357,7 +361,7 @@ func TestURDTLeftOut(t *testing.T) {
 	p := startFirer(t, object)
 	foreign := testutils.Start(t, inlinedPeer(t))
 	foreign.ReadLine()
-	c := loadURDT(t, object, "-DURDT_LEAN")
+	c := loadURDT(t, testutils.BuildBPF, object, "-DURDT_LEAN")
 	var left []string
 	attachURDT(t, c, "on_three", "urdt3", &usdt.URDTOptions{
 		NArgs: 3, PID: usdt.AllProcesses,
@@ -380,7 +384,7 @@ func TestURDTLeftOut(t *testing.T) {
 // What cannot be attached to says why.
 func TestAttachURDTRefuses(t *testing.T) {
 	object := sharedObject(t)
-	c := loadURDT(t, object)
+	c := loadURDT(t, testutils.BuildBPF, object)
 	for _, row := range []struct {
 		name string
 		opts usdt.URDTOptions

@@ -56,6 +56,12 @@ type objectRig struct {
 
 func newObjectRig(t *testing.T, flags ...string) *objectRig {
 	t.Helper()
+	return newObjectRigBy(t, testutils.BuildBPF, flags...)
+}
+
+// newObjectRigBy is newObjectRig with the object of a certain builder.
+func newObjectRigBy(t *testing.T, build builder, flags ...string) *objectRig {
+	t.Helper()
 	testutils.NeedBPF(t)
 	src, err := os.ReadFile("testprogs/usdtobj/target.c")
 	if err != nil {
@@ -66,7 +72,7 @@ func newObjectRig(t *testing.T, flags ...string) *objectRig {
 	if line := r.target.ReadLine(); line != "ready" {
 		t.Fatalf("target says %q", line)
 	}
-	r.object = testutils.BuildBPF(t, "testprogs/usdtobj/programs.bpf.c", append(flags, fmt.Sprintf("-DTARGET=%q", path))...)
+	r.object = build(t, "testprogs/usdtobj/programs.bpf.c", append(flags, fmt.Sprintf("-DTARGET=%q", path))...)
 	return r
 }
 
@@ -131,58 +137,62 @@ func returnCodes(n int) (rc [14]int64) {
 // size, none, a semaphore, a sleepable program, 400 places, a cookie.
 func TestObjectAutoAttach(t *testing.T) {
 	const cookie = 0x7eed5eed7eed5eed
-	for _, m := range objectMethods {
-		t.Run(m.String(), func(t *testing.T) {
-			needMethod(t, m)
-			flags := []string{"-DSLEEPABLE"}
-			same := seen{}
-			if m == usdt.UprobeMulti { // by perf_event they take half a minute to detach
-				flags = append(flags, "-DMANY_PLACES")
-				same = seen{Hits: 1200, Sum: 3600}
-			}
-			r := newObjectRig(t, flags...)
-			c := r.load(m)
-			a, err := usdt.AutoAttach(c, &usdt.AutoOptions{Cookie: cookie})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(a.Left) != 1 || a.Left[0].Program != "on_manual" || !errors.Is(a.Left[0].Err, usdt.ErrLeftToCaller) {
-				t.Errorf("left %v, want on_manual alone", a.Left)
-			}
-			for range 3 {
-				if sem := r.fire(); sem == "0" {
-					t.Errorf("semaphore %s while attached", sem)
-				}
-			}
-			got := seenBy(t, c)
-			if err := a.Close(); err != nil {
-				t.Error(err)
-			}
-			if sem := r.fire(); sem != "0" {
-				t.Errorf("semaphore %s after close", sem)
-			}
-			if diff := cmp.Diff(got, seenBy(t, c)); diff != "" {
-				t.Errorf("hits after close:\n%s", diff)
-			}
+	for _, by := range builders {
+		for _, m := range objectMethods {
+			t.Run(by.name+"/"+m.String(), func(t *testing.T) { testObjectAutoAttach(t, by.build, m, cookie) })
+		}
+	}
+}
 
-			minus := func(n int64) uint64 { return uint64(-n) }
-			want := [seenProbes]seen{
-				seenSizes: {Hits: 3, Sum: minus(3 * 8), Cookie: cookie, ArgC: 12, RC: returnCodes(12),
-					Arg: [14]int64{-8, 208, -16000, 60000, -320000, 4000000000, -64000000000, -1 << 63, -8, 60000, -9, 250}},
-				seenText: {Hits: 3, Sum: minus(3 * 5), Cookie: cookie, ArgC: 2, RC: returnCodes(2), Arg: [14]int64{-5, got[seenText].Arg[1]}},
-				seenSem:  {Hits: 3, Sum: 3 * 77, Cookie: cookie, ArgC: 1, RC: returnCodes(1), Arg: [14]int64{77}},
-				seenNone: {Hits: 3, Cookie: cookie, RC: returnCodes(0)},
-				seenSame: same,
-			}
-			copy(want[seenText].Text[:], "a text of the target")
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("seen (-want +got):\n%s", diff)
-			}
-			var version uint64
-			if err := c.Variables["kernel_version"].Get(&version); err != nil || version < 5<<16 {
-				t.Errorf("LINUX_KERNEL_VERSION %#x, %v", version, err)
-			}
-		})
+func testObjectAutoAttach(t *testing.T, build builder, m usdt.Method, cookie int64) {
+	needMethod(t, m)
+	flags := []string{"-DSLEEPABLE"}
+	same := seen{}
+	if m == usdt.UprobeMulti { // by perf_event they take half a minute to detach
+		flags = append(flags, "-DMANY_PLACES")
+		same = seen{Hits: 1200, Sum: 3600}
+	}
+	r := newObjectRigBy(t, build, flags...)
+	c := r.load(m)
+	a, err := usdt.AutoAttach(c, &usdt.AutoOptions{Cookie: uint64(cookie)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Left) != 1 || a.Left[0].Program != "on_manual" || !errors.Is(a.Left[0].Err, usdt.ErrLeftToCaller) {
+		t.Errorf("left %v, want on_manual alone", a.Left)
+	}
+	for range 3 {
+		if sem := r.fire(); sem == "0" {
+			t.Errorf("semaphore %s while attached", sem)
+		}
+	}
+	got := seenBy(t, c)
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+	if sem := r.fire(); sem != "0" {
+		t.Errorf("semaphore %s after close", sem)
+	}
+	if diff := cmp.Diff(got, seenBy(t, c)); diff != "" {
+		t.Errorf("hits after close:\n%s", diff)
+	}
+
+	minus := func(n int64) uint64 { return uint64(-n) }
+	want := [seenProbes]seen{
+		seenSizes: {Hits: 3, Sum: minus(3 * 8), Cookie: cookie, ArgC: 12, RC: returnCodes(12),
+			Arg: [14]int64{-8, 208, -16000, 60000, -320000, 4000000000, -64000000000, -1 << 63, -8, 60000, -9, 250}},
+		seenText: {Hits: 3, Sum: minus(3 * 5), Cookie: cookie, ArgC: 2, RC: returnCodes(2), Arg: [14]int64{-5, got[seenText].Arg[1]}},
+		seenSem:  {Hits: 3, Sum: 3 * 77, Cookie: cookie, ArgC: 1, RC: returnCodes(1), Arg: [14]int64{77}},
+		seenNone: {Hits: 3, Cookie: cookie, RC: returnCodes(0)},
+		seenSame: same,
+	}
+	copy(want[seenText].Text[:], "a text of the target")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("seen (-want +got):\n%s", diff)
+	}
+	var version uint64
+	if err := c.Variables["kernel_version"].Get(&version); err != nil || version < 5<<16 {
+		t.Errorf("LINUX_KERNEL_VERSION %#x, %v", version, err)
 	}
 }
 
@@ -190,13 +200,23 @@ func TestObjectAutoAttach(t *testing.T) {
 // programs write is the same, byte for byte.
 func TestObjectEqualsLibbpf(t *testing.T) {
 	gcc := testutils.Oracle(t, "gcc")
-	// Not all 400 places of app:same: libbpf 1.1 attaches by perf_event, and
-	// takes a minute to detach from them.
-	r := newObjectRig(t)
 	loader := filepath.Join(t.TempDir(), "loader")
 	if out, err := exec.Command(gcc, "-O1", "testprogs/usdtobj/loader.c", "-o", loader, "-lbpf", "-lelf", "-lz").CombinedOutput(); err != nil {
 		t.Fatalf("build loader: %v\n%s", err, out)
 	}
+	for _, by := range builders {
+		// A loader of libbpf fills the map as the header of its version has it:
+		// ours is that of a later one.
+		if by.name != "bpfc" {
+			t.Run(by.name, func(t *testing.T) { testObjectEqualsLibbpf(t, by.build, loader) })
+		}
+	}
+}
+
+func testObjectEqualsLibbpf(t *testing.T, build builder, loader string) {
+	// Not all 400 places of app:same: libbpf 1.1 attaches by perf_event, and
+	// takes a minute to detach from them.
+	r := newObjectRigBy(t, build)
 	for _, probe := range []string{"sizes", "few"} {
 		t.Run(probe, func(t *testing.T) {
 			tracer := testutils.Start(t, loader, r.object, r.path, fmt.Sprint(r.target.PID), "app", probe, "0xcafe")
