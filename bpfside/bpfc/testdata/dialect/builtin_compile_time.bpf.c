@@ -64,7 +64,7 @@ int prog(struct __sk_buff *skb)
 	reach = unreached(n);
 	if (n == 51)
 		__builtin_unreachable();
-	known = __builtin_object_size(text, 0) == 4;
+	known = __builtin_object_size(text, 0) == 4 || __builtin_object_size(text, 0) == -1UL; /* not known */
 	_Static_assert(sizeof(struct outer) == 32 && _Alignof(struct outer) == 8, "layout");
 	_Static_assert(__builtin_offsetof(struct outer, in.u.d[2]) == 24, "offsetof");
 	return x;
