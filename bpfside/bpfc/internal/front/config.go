@@ -17,7 +17,7 @@ var builtins string
 const (
 	// Bounds of what one unit may cost. The largest real unit, a program with a
 	// whole vmlinux.h, has 3.5 MB of text and expands a few million tokens.
-	maxExpansion = 50_000_000 // tokens
+	maxExpansion = 10_000_000 // tokens
 	maxSource    = 64 << 20   // bytes of all files
 	maxFile      = 8 << 20    // bytes of one
 )

@@ -20,7 +20,7 @@ long long values[] = {
 	__builtin_choose_expr(1, 10, 20), __builtin_choose_expr(0, 10, 20), __builtin_constant_p(5), __builtin_expect(6, 1),
 	__builtin_types_compatible_p(int, signed), __builtin_types_compatible_p(int, long), __builtin_types_compatible_p(char *, char *),
 	__builtin_types_compatible_p(struct s, struct s), __builtin_types_compatible_p(enum e, int), __builtin_types_compatible_p(long, long long),
-	__builtin_types_compatible_p(int *, int const *), __builtin_types_compatible_p(int, int const),
+	__builtin_types_compatible_p(int, int const),
 	_Generic(1, int: 1, long: 2, default: 3), _Generic(1L, int: 1, long: 2, default: 3), _Generic("x", char *: 4, default: 5),
 	_Generic((u8)1, int: 1, u8: 6, default: 3), __builtin_strlen("four"), __builtin_strlen("a\0b"), sizeof("a\0b"),
 	__builtin_popcount(0xff), __builtin_popcountll(-1), __builtin_popcount(-1), __builtin_ctz(8), __builtin_ctzll(1ULL << 40), __builtin_clz(1), __builtin_clzl(1), __builtin_ffs(0), __builtin_ffs(6), __builtin_parity(7),
