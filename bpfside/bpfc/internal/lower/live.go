@@ -1,6 +1,10 @@
 package lower
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/cilium/ebpf/asm"
+)
 
 // liveOut returns, by the number of the block, the registers that somebody reads
 // after it. Every block has its number as its place in f.blocks.
@@ -107,6 +111,31 @@ func simplify(f *fn) {
 	f.link()
 	joinBlocks(f)
 	for removeDead(f) {
+	}
+	commute(f)
+}
+
+// commute swaps the operands of sums and the like of which the first is read
+// again and the second is not: the result takes the register of the second, and
+// the copy of the first goes.
+func commute(f *fn) {
+	out := liveOut(f)
+	for _, b := range f.blocks {
+		live := out[b.id]
+		backward(b, live, func(k int, i *inst) {
+			if i.kind != kALU || !i.src.virtual() || k == 0 || live.has(int(i.src)) {
+				return
+			}
+			switch i.alu {
+			case asm.Add, asm.Mul, asm.And, asm.Or, asm.Xor:
+			default:
+				return
+			}
+			c := &b.insts[k-1]
+			if c.isCopy() && c.dst == i.dst && c.src.virtual() && c.src != i.src && live.has(int(c.src)) {
+				c.src, i.src = i.src, c.src
+			}
+		})
 	}
 }
 
