@@ -288,8 +288,12 @@ func (g *graph) enable(u int32) {
 	}
 }
 
+// find returns what u has been coalesced with, and shortens the way there.
 func (g *graph) find(u int32) int32 {
 	for g.state[u] == nCoalesced {
+		if a := g.alias[u]; g.state[a] == nCoalesced {
+			g.alias[u] = g.alias[a]
+		}
 		u = g.alias[u]
 	}
 	return u
