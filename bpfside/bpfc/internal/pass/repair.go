@@ -14,11 +14,11 @@ type copied map[*ir.Block]*ir.Value
 //
 // Parameters that turn out not to be needed are left to [params].
 func repair(f *ir.Func, copies map[*ir.Value]copied) {
+	// Blocks that nothing reaches could go round in a circle without an end.
+	f.RemoveUnreachable()
 	if len(copies) == 0 {
 		return
 	}
-	// Blocks that nothing reaches could go round in a circle without an end.
-	f.RemoveUnreachable()
 	preds := f.Preds()
 	fixers := make([]*fixer, f.NumIDs())
 	var args []newArg

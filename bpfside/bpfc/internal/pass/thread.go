@@ -24,25 +24,17 @@ func thread(f *ir.Func) bool {
 	for _, l := range loops {
 		heads[l.Head] = true
 	}
-	var preds [][]ir.Pred
+	preds := f.Preds()
+	threaded := false
+	copies := map[*ir.Value]copied{}
 	for _, b := range dom.Order() {
-		if b.Term.Kind != ir.TermIf && b.Term.Kind != ir.TermSwitch || heads[b] || b == f.Entry() {
-			continue
-		}
-		if !isCheap(b) {
-			continue
-		}
-		if preds == nil {
-			preds = f.Preds()
-		}
-		if threadBlock(f, b, dom, preds) {
-			preds, changed = nil, true
+		branches := b.Term.Kind == ir.TermIf || b.Term.Kind == ir.TermSwitch
+		if branches && !heads[b] && b != f.Entry() && isCheap(b) {
+			threaded = threadBlock(f, b, dom, preds, copies) || threaded
 		}
 	}
-	if changed {
-		f.RemoveUnreachable()
-	}
-	return changed
+	repair(f, copies)
+	return threaded || changed
 }
 
 // isCheap says whether b is small enough to be copied for an edge.
@@ -63,70 +55,60 @@ func isCheap(b *ir.Block) bool {
 }
 
 // threadBlock lets those of the edges that enter b pass it by that decide how b
-// ends.
-func threadBlock(f *ir.Func, b *ir.Block, dom *ir.Dominators, preds [][]ir.Pred) bool {
-	type way struct {
-		pred ir.Pred
-		next int
-	}
-	var ways []way
-	for _, p := range preds[b.ID] {
-		if p.From == b || dom.Dominates(b, p.From) {
-			continue
-		}
-		known := edgeFacts(p, preds)
-		for i, v := range b.Params {
-			a := p.Edge().Args[i]
-			if c, ok := known.of(a); ok {
-				known.values[v] = c
-			}
-		}
-		for _, v := range b.Values {
-			if c, ok := evaluate(v, known); ok {
-				known.values[v] = c
-			}
-		}
-		if next, ok := decided(&b.Term, known); ok {
-			ways = append(ways, way{p, next})
-		}
-	}
-	if len(ways) == 0 {
-		return false
-	}
-	copies := map[*ir.Value]copied{}
+// ends, and says whether there was one. What b makes has copies then.
+//
+// dom and preds are of the function as it was: edges that have been changed
+// since are left for the next time.
+func threadBlock(f *ir.Func, b *ir.Block, dom *ir.Dominators, preds [][]ir.Pred, copies map[*ir.Value]copied) bool {
+	changed := false
 	note := func(v *ir.Value, in *ir.Block, w *ir.Value) {
 		if copies[v] == nil {
-			copies[v] = copied{v.Block: v}
+			copies[v] = copied{b: v}
 		}
 		copies[v][in] = w
 	}
-	for _, w := range ways {
+	for _, p := range preds[b.ID] {
+		if p.Edge().To != b || dom.Dominates(b, p.From) {
+			continue
+		}
+		next, ok := decides(p, b, preds)
+		if !ok {
+			continue
+		}
 		c := newCopier(f)
 		to := f.NewBlock()
-		e := w.pred.Edge()
-		for i, p := range b.Params {
-			c.values[p] = e.Args[i]
-			note(p, to, e.Args[i])
-		}
+		c.params(b, to)
 		for _, v := range b.Values {
 			to.Append(c.value(v))
+		}
+		for v, w := range c.values {
 			if v.Type != ir.Void {
-				note(v, to, c.values[v])
+				note(v, to, w)
 			}
 		}
 		c.operands(to)
-		to.Term = ir.Term{Kind: ir.TermJump, Succs: []ir.Edge{c.edge(b.Term.Succs[w.next])}, Pos: b.Term.Pos}
-		*e = ir.Edge{To: to}
+		to.Term = ir.Term{Kind: ir.TermJump, Succs: []ir.Edge{c.edge(b.Term.Succs[next])}, Pos: b.Term.Pos}
+		p.Edge().To = to
+		changed = true
 	}
-	if len(ways) == len(preds[b.ID]) {
-		// Nothing makes the originals any more.
-		for _, c := range copies {
-			delete(c, b)
+	return changed
+}
+
+// decides says which edge b ends with when it is entered along p, if that is
+// known.
+func decides(p ir.Pred, b *ir.Block, preds [][]ir.Pred) (int, bool) {
+	known := edgeFacts(p, preds)
+	for i, v := range b.Params {
+		if c, ok := known.of(p.Edge().Args[i]); ok {
+			known.values[v] = c
 		}
-		f.Blocks = slices.DeleteFunc(f.Blocks, func(x *ir.Block) bool { return x == b })
 	}
-	repair(f, copies)
-	return true
+	for _, v := range b.Values {
+		if c, ok := evaluate(v, known); ok {
+			known.values[v] = c
+		}
+	}
+	return decided(&b.Term, known)
 }
 
 // known is what an edge knows of values.

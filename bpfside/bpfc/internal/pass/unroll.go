@@ -27,28 +27,30 @@ func unroll(f *ir.Func) bool {
 	for {
 		dom := f.Dominators()
 		loops, _ := f.Loops(dom)
-		var l *ir.Loop
-		var plan unrolling
-		for _, candidate := range loops {
-			if left[candidate.Head] {
+		preds := f.Preds()
+		var plans []unrolling
+		waits := map[*ir.Loop]bool{} // until those in it are unrolled
+		for _, l := range loops {
+			if waits[l] {
+				waits[l.Parent] = true
 				continue
 			}
-			left[candidate.Head] = true
-			p, ok := planUnroll(f, dom, candidate)
-			if ok && p.wanted() {
-				l, plan = candidate, p
-				break
+			if left[l.Head] {
+				continue
+			}
+			left[l.Head] = true
+			if u, ok := planUnroll(dom, preds, l); ok && u.wanted() {
+				plans = append(plans, u)
+				waits[l.Parent] = true
+				for up := l.Parent; up != nil; up = up.Parent {
+					delete(left, up.Head) // it has another size soon
+				}
 			}
 		}
-		if l == nil {
+		if len(plans) == 0 {
 			return changed
 		}
-		// The head is that of the first copy, and no loop's any more; the heads
-		// of the loops around it have another size now.
-		plan.apply(f)
-		for up := l.Parent; up != nil; up = up.Parent {
-			delete(left, up.Head)
-		}
+		unrollAll(f, plans)
 		changed = true
 	}
 }
@@ -77,7 +79,7 @@ func (u *unrolling) wanted() bool {
 }
 
 // planUnroll finds how often l runs, by following its counters.
-func planUnroll(f *ir.Func, dom *ir.Dominators, l *ir.Loop) (unrolling, bool) {
+func planUnroll(dom *ir.Dominators, preds [][]ir.Pred, l *ir.Loop) (unrolling, bool) {
 	in := map[*ir.Block]bool{}
 	for _, b := range l.Blocks {
 		in[b] = true
@@ -85,15 +87,11 @@ func planUnroll(f *ir.Func, dom *ir.Dominators, l *ir.Loop) (unrolling, bool) {
 	// What comes into the head from outside, and from the loop.
 	var entry, back []ir.Edge
 	var backs []*ir.Block
-	for _, b := range dom.Order() {
-		for _, e := range b.Term.Succs {
-			if e.To == l.Head {
-				if in[b] {
-					back, backs = append(back, e), append(backs, b)
-				} else {
-					entry = append(entry, e)
-				}
-			}
+	for _, p := range preds[l.Head.ID] {
+		if in[p.From] {
+			back, backs = append(back, *p.Edge()), append(backs, p.From)
+		} else {
+			entry = append(entry, *p.Edge())
 		}
 	}
 	for _, b := range l.Blocks {
@@ -229,28 +227,51 @@ func (c *loopCounters) sizeOf(l *ir.Loop) int {
 	return size
 }
 
-// apply unrolls the loop. Its blocks stay as the first copy.
-func (u *unrolling) apply(f *ir.Func) {
-	l := u.loop
-	u.loop.Head.Unroll = 0
+// unrollAll does what is planned for loops of which none is within another.
+func unrollAll(f *ir.Func, plans []unrolling) {
 	copies := map[*ir.Value]copied{}
+	home := map[*ir.Block]int{} // the plan that made a block or has it, from 1
+	for i, u := range plans {
+		for _, b := range u.apply(f, copies) {
+			home[b] = i + 1
+		}
+	}
+	f.RemoveUnreachable()
+	// The copies use their own: what is left to repair is used behind the loop.
+	outside := map[*ir.Value]copied{}
+	for _, b := range f.Blocks {
+		b.Operands(func(v **ir.Value) {
+			if c := copies[*v]; c != nil && home[(*v).Block] != home[b] {
+				outside[*v] = c
+			}
+		})
+	}
+	repair(f, outside)
+}
+
+// apply copies the blocks of the loop as often as it runs, notes the copies of
+// what they make, and returns them all. The loop's own blocks are the first.
+func (u *unrolling) apply(f *ir.Func, copies map[*ir.Value]copied) []*ir.Block {
+	l := u.loop
+	l.Head.Unroll = 0
+	all := slices.Clone(l.Blocks)
+	first := &copier{f: f, blocks: map[*ir.Block]*ir.Block{}}
 	for _, b := range l.Blocks {
+		first.blocks[b] = b
 		for _, v := range slices.Concat(b.Params, b.Values) {
 			if v.Type != ir.Void {
 				copies[v] = copied{b: v}
 			}
 		}
 	}
-	rounds := []*copier{{f: f, blocks: map[*ir.Block]*ir.Block{}}}
-	for _, b := range l.Blocks {
-		rounds[0].blocks[b] = b
-	}
+	rounds := []*copier{first}
 	for range u.trips {
 		c := newCopier(f)
 		for _, b := range l.Blocks {
 			to := f.NewBlock()
 			to.Unroll = b.Unroll
 			c.blocks[b] = to
+			all = append(all, to)
 			c.params(b, to)
 			for _, v := range b.Values {
 				to.Append(c.value(v))
@@ -273,11 +294,10 @@ func (u *unrolling) apply(f *ir.Func) {
 	for i, c := range rounds {
 		for _, b := range l.Blocks {
 			to := c.blocks[b]
-			if i+1 < len(rounds) {
-				for k := range to.Term.Succs {
-					if e := &to.Term.Succs[k]; e.To == c.blocks[l.Head] {
-						e.To = rounds[i+1].blocks[l.Head]
-					}
+			// From one round to the next, and out of the last.
+			for k := range to.Term.Succs {
+				if e := &to.Term.Succs[k]; e.To == c.blocks[l.Head] && i < u.trips {
+					e.To = rounds[i+1].blocks[l.Head]
 				}
 			}
 			if b == u.exit {
@@ -289,23 +309,5 @@ func (u *unrolling) apply(f *ir.Func) {
 			}
 		}
 	}
-	f.RemoveUnreachable()
-	// The copies use their own: what is left to repair is used behind the loop.
-	in := map[*ir.Block]bool{}
-	for _, c := range rounds {
-		for _, b := range c.blocks {
-			in[b] = true
-		}
-	}
-	outside := map[*ir.Value]copied{}
-	for _, b := range f.Blocks {
-		if !in[b] {
-			b.Operands(func(v **ir.Value) {
-				if c := copies[*v]; c != nil {
-					outside[*v] = c
-				}
-			})
-		}
-	}
-	repair(f, outside)
+	return all
 }
