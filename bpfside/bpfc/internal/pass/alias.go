@@ -155,8 +155,8 @@ func (m *memory) writes(v *ir.Value, e effect, at, l location) bool {
 		return false
 	}
 	r := root(l.base)
-	if !m.private[r] {
-		return true
+	if !m.private[r] || r.Op != ir.OpAlloca {
+		return true // bpf_set_retval changes a context without being given it
 	}
 	for _, a := range v.Args {
 		if root(a) == r {
