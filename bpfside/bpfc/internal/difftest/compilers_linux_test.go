@@ -36,6 +36,10 @@ type clang struct {
 	files atomic.Int64 // made so far
 }
 
+// clangPatience bounds the compilation of one file by clang, which has no end with
+// some programs.
+const clangPatience = 10 * time.Second
+
 // newClang returns the reference compiler.
 func newClang(t testing.TB, flags ...string) *clang {
 	return &clang{path: testutils.Oracle(t, "clang-14", "clang"), dir: t.TempDir(), flags: flags}
@@ -46,9 +50,13 @@ func (c *clang) String() string { return "clang " + strings.Join(c.flags, " ") }
 func (c *clang) compile(source string) (*ebpf.CollectionSpec, error) {
 	path := filepath.Join(c.dir, fmt.Sprintf("%d.o", c.files.Add(1)))
 	defer os.Remove(path)
-	args := append([]string{"-g", "-w", "-fwrapv", "-DREFERENCE", "-target", "bpf", "-x", "c", "-c", "-", "-o", path}, c.flags...)
-	cmd := exec.Command(c.path, args...)
+	args := append([]string{"-g", "-w", "-fwrapv", "-fno-crash-diagnostics", "-DREFERENCE", "-target", "bpf", "-x", "c", "-c", "-", "-o", path}, c.flags...)
+	ctx, cancel := context.WithTimeout(context.Background(), clangPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.path, args...)
 	cmd.Stdin = strings.NewReader(source)
+	// When clang fails within, it takes its time to say where.
+	cmd.Env = append(os.Environ(), "LLVM_DISABLE_CRASH_REPORT=1", "LLVM_DISABLE_SYMBOLIZATION=1", "DEBUGINFOD_URLS=")
 	if msg, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("clang: %w\n%s", err, bytes.TrimSpace(msg))
 	}

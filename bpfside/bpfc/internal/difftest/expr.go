@@ -151,7 +151,7 @@ func (f *fn) builtin(x, y *Node) *Node {
 		"__builtin_mul_overflow((s16)$0, (s16)$1, &")
 	t, name := choose(f.gen, intTypes...), f.name("t")
 	if strings.Contains(overflow, "mul") {
-		t = choose(f.gen, u8, s16, u32, s32)
+		t = choose(f.gen, u8, u32, s32)
 	} else if t.bits == 64 && f.oneIn(2) {
 		t = u32
 	}
@@ -162,9 +162,9 @@ func (f *fn) builtin(x, y *Node) *Node {
 		expr("POPCOUNT($0)", x),
 		expr("__builtin_popcountll((u64)$0)", x),
 		expr("CLZ((u32)$0 | 1)", x),
-		expr("__builtin_clzll((u64)$0 | 1)", x),
+		expr("CLZLL((u64)$0 | 1)", x),
 		expr("CTZ((u32)$0 | 0x80000000)", x),
-		expr("__builtin_ctzll((u64)$0 | 1ull << 63)", x),
+		expr("CTZLL((u64)$0 | 1ull << 63)", x),
 		expr("FFS($0)", x),
 		expr("(__builtin_expect(!!$0, 1) ? $1 : 3)", x, y),
 		expr("__builtin_choose_expr(sizeof(u64) == 8, $0, $1)", x, y),

@@ -293,6 +293,9 @@ func (g *gen) makeFunction() {
 	case c.inlined && g.oneIn(3):
 		// An aggregate by value: clang has no calls that could pass it.
 		v := variable{name: g.name("a"), typ: choose(g, g.structs...), local: true}
+		if v.typ.size() > 16 && !g.oneIn(4) {
+			v.typ = g.structs[0]
+		}
 		params += ", " + v.typ.decl(v.name)
 		c.params = append(c.params, v.typ)
 		f.vars = append(f.vars, v)

@@ -3,8 +3,8 @@ package difftest
 // Prelude stands before the programs of a file: it needs no header of anybody.
 //
 // sdiv and smod divide with sign. Before CPU level v4 clang has no such
-// division at all, and it cannot select the counting of 32 bits, so that it is
-// given (-DREFERENCE) what they are to be equal to.
+// division at all, and its selection of counting zeros fails or has no end, so
+// that it is given (-DREFERENCE) what they are to be equal to.
 const Prelude = `typedef unsigned char u8;
 typedef signed char s8;
 typedef unsigned short u16;
@@ -62,16 +62,30 @@ static __always_inline s64 smod64(s64 x, s64 y)
 }
 #define SDIV(t, x, y) ((t)sdiv64((t)(x), (t)(y)))
 #define SMOD(t, x, y) ((t)smod64((t)(x), (t)(y)))
+static __always_inline u32 clz64(u64 x)
+{
+	u32 n = 0;
+	if (!(x >> 32)) { n += 32; x <<= 32; }
+	if (!(x >> 48)) { n += 16; x <<= 16; }
+	if (!(x >> 56)) { n += 8; x <<= 8; }
+	if (!(x >> 60)) { n += 4; x <<= 4; }
+	if (!(x >> 62)) { n += 2; x <<= 2; }
+	return n + !(x >> 63);
+}
 #define POPCOUNT(x) __builtin_popcountll((u32)(x))
-#define CTZ(x) __builtin_ctzll((u32)(x))
-#define CLZ(x) (__builtin_clzll((u32)(x)) - 32)
-#define FFS(x) __builtin_ffsll((u32)(x))
+#define CLZLL(x) ((s32)clz64(x))
+#define CLZ(x) (CLZLL((u32)(x)) - 32)
+#define CTZLL(x) ({ u64 x0 = (x); 63 - CLZLL(x0 & -x0); })
+#define CTZ(x) CTZLL((u32)(x))
+#define FFS(x) ({ u32 x1 = (x); x1 ? CTZ(x1) + 1 : 0; })
 #else
 #define SDIV(t, x, y) ((t)((t)(x) / (t)(y)))
 #define SMOD(t, x, y) ((t)((t)(x) % (t)(y)))
 #define POPCOUNT(x) __builtin_popcount(x)
-#define CTZ(x) __builtin_ctz(x)
+#define CLZLL(x) __builtin_clzll(x)
 #define CLZ(x) __builtin_clz(x)
+#define CTZLL(x) __builtin_ctzll(x)
+#define CTZ(x) __builtin_ctz(x)
 #define FFS(x) __builtin_ffs(x)
 #endif
 
