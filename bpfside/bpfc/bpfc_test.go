@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 	"github.com/google/go-cmp/cmp"
 
@@ -311,5 +312,94 @@ char LICENSE[] SEC("license") = "GPL";
 	err = bpfc.Explain(spec, err)
 	if err == nil || !strings.HasPrefix(err.Error(), "prog.bpf.c:9:9: verifier: the kernel has no struct task_struct___other.nosuch\n") {
 		t.Errorf("error\n%v", err)
+	}
+}
+
+// kernelBTF are the types of a kernel in which task_struct has a field at an offset.
+func kernelBTF(t *testing.T, offset uint32) []byte {
+	t.Helper()
+	var b btf.Builder
+	number := &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed}
+	regs := &btf.Struct{Name: "user_pt_regs", Size: 31 * 8, Members: []btf.Member{{Name: "regs", Type: &btf.Array{Type: &btf.Int{Name: "unsigned long", Size: 8}, Index: number, Nelems: 31}}}}
+	types := []btf.Type{
+		&btf.Struct{Name: "task_struct", Size: offset + 4, Members: []btf.Member{{Name: "pid", Type: number, Offset: btf.Bits(offset * 8)}}},
+		regs, &btf.Struct{Name: "pt_regs", Size: regs.Size, Members: []btf.Member{{Name: "user_regs", Type: regs}}},
+	}
+	for name, i := range map[string]*btf.Int{
+		"__u8": {Name: "unsigned char", Size: 1}, "__u16": {Name: "unsigned short", Size: 2}, "__be16": {Name: "unsigned short", Size: 2},
+		"__u32": {Name: "unsigned int", Size: 4}, "__be32": {Name: "unsigned int", Size: 4}, "__wsum": {Name: "unsigned int", Size: 4},
+		"__s32": {Name: "int", Size: 4, Encoding: btf.Signed}, "__u64": {Name: "unsigned long long", Size: 8},
+		"__s64": {Name: "long long", Size: 8, Encoding: btf.Signed},
+	} {
+		types = append(types, &btf.Typedef{Name: name, Type: i})
+	}
+	for _, typ := range types {
+		if _, err := b.Add(typ); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err := b.Marshal(nil, &btf.MarshalOptions{Order: binary.LittleEndian})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// A program is for the kernel that the options describe, by vmlinux.h and by a
+// struct of its own.
+func TestCompileForOtherKernel(t *testing.T) {
+	const byHeader = `
+#include "vmlinux.h"
+__attribute__((section("raw_tp/x"))) int prog(struct task_struct *task) { return task->pid; }
+`
+	const byItself = `
+struct task_struct { char nothing; int pid; } __attribute__((preserve_access_index));
+__attribute__((section("raw_tp/x"))) int prog(struct task_struct *task) { return task->pid; }
+`
+	for _, program := range []string{byHeader, byItself} {
+		for _, offset := range []uint32{8, 2468} {
+			spec := compile(t, program, &bpfc.Options{KernelBTF: kernelBTF(t, offset)})
+			load := spec.Programs["prog"].Instructions[0]
+			if load.OpCode.Class() != asm.LdXClass || load.Offset != int16(offset) {
+				t.Errorf("%v, want a load at %d", load, offset)
+			}
+		}
+	}
+	_, err := bpfc.Compile(context.Background(), files(byHeader), "prog.bpf.c", &bpfc.Options{KernelBTF: []byte("none")})
+	if err == nil || !strings.Contains(err.Error(), "vmlinux.h") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The machine decides where parameters are.
+func TestCompileForOtherMachine(t *testing.T) {
+	const program = `
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+SEC("kprobe/x") int prog(struct pt_regs *ctx) { return PT_REGS_PARM2(ctx); }
+`
+	for _, tc := range []struct {
+		arch string
+		btf  []byte
+		want int16
+	}{
+		{"arm64", kernelBTF(t, 8), 8},    // regs[1]
+		{"riscv64", kernelBTF(t, 8), -1}, // that kernel has no a1
+	} {
+		spec, err := bpfc.Compile(context.Background(), files(program), "prog.bpf.c", &bpfc.Options{Arch: tc.arch, KernelBTF: tc.btf})
+		switch {
+		case tc.want < 0:
+			var d *bpfc.Diagnostic
+			if !errors.As(err, &d) || d.Line != 5 {
+				t.Errorf("%s: error %v", tc.arch, err)
+			}
+		case err != nil:
+			t.Error(err)
+		default:
+			if load := spec.Programs["prog"].Instructions[0]; load.OpCode.Class() != asm.LdXClass || load.Offset != tc.want {
+				t.Errorf("%s: %v, want a load at %d", tc.arch, load, tc.want)
+			}
+		}
 	}
 }
