@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -122,6 +123,15 @@ const heldName = "exec-held"
 
 // heldGate is the descriptor that it waits on: the first of ExtraFiles.
 const heldGate = 3
+
+// The command has to be executed by the first thread: when another executes, it
+// takes the id of the process over, but for the kernel the traced task is gone
+// (fs/exec.c, de_thread).
+func init() {
+	if len(os.Args) > 1 && os.Args[1] == heldName {
+		runtime.LockOSThread() // an init runs on the first thread, and main after it
+	}
+}
 
 // newHeld returns the hidden command.
 func newHeld() *cobra.Command {
