@@ -76,6 +76,13 @@ func TestFaults(t *testing.T) {
 			"x = 01000200",
 		},
 		{
+			"a struct with attributes points to what it is before it has members",
+			`struct task { int a; struct task *up; } __attribute__((packed));
+			int size = sizeof(((struct task *)0)->up->up->a), all = sizeof(*((struct task *)0)->up);
+			struct task t = { 1 };`,
+			"size = 04000000, all = 0c000000, t = 01000000 00000000 00000000",
+		},
+		{
 			"a static assertion takes the value of what has none that it knows",
 			`_Static_assert(__builtin_popcount(7) == 3, "counts"); _Static_assert(sizeof(int) == 4);
 			int x = 1;`,

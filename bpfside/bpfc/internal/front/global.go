@@ -149,6 +149,9 @@ func (u *unit) indexDeclaration(n *cc.Declaration) {
 		id := l.InitDeclarator
 		d := id.Declarator
 		if d.IsTypename() {
+			if standsForSelf(d.Name()) {
+				continue // it is in no type
+			}
 			u.typedefs[d] = n.DeclarationSpecifiers
 			name := d.NameTok()
 			switch d.Name() {
@@ -244,6 +247,9 @@ func (u *unit) function(d *cc.Declarator) *ir.Func {
 	t, ok := d.Type().(*cc.FunctionType)
 	if !ok {
 		return nil
+	}
+	if strings.HasPrefix(o.attrs.section, "struct_ops") {
+		u.errorf(d, "struct_ops is not supported")
 	}
 	f := &ir.Func{
 		Name:    o.name,
@@ -388,6 +394,10 @@ func (u *unit) define(g *ir.Global, d *cc.Declarator, specs *cc.DeclarationSpeci
 	g.BTF = &btf.Var{Name: g.Name, Type: u.btfOf(t, depth), Linkage: btf.GlobalVar, Tags: attrs.tags}
 	if g.Linkage == ir.Static {
 		g.BTF.Linkage = btf.StaticVar
+	}
+	if strings.HasPrefix(g.Section, ".struct_ops") {
+		u.errorf(d, "struct_ops is not supported")
+		return
 	}
 	if init != nil {
 		img := u.initialize(t, init.Initializer)
