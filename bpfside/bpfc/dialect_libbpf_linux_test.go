@@ -50,7 +50,7 @@ func TestDialectOnLibbpfHeaders(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, name+".bpf.c"), text, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			object, err := bpfc.CompileELF(context.Background(), os.DirFS(dir), name+".bpf.c", nil)
+			object, err := bpfc.CompileELF(context.Background(), os.DirFS(dir), name+".bpf.c", &bpfc.Options{Include: []string{"."}})
 			if err != nil {
 				t.Fatalf("bpfc: %v", err)
 			}
