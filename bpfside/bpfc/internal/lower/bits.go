@@ -23,15 +23,6 @@ func (b bitset) union(o bitset) bool {
 	return news
 }
 
-func (b bitset) empty() bool {
-	for _, w := range b {
-		if w != 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // each calls f with each number of the set, in order.
 func (b bitset) each(f func(i int)) {
 	for i, w := range b {

@@ -106,14 +106,11 @@ func buildGraph(f *fn, sp *spiller) *graph {
 	var uses []reg
 	for _, b := range f.blocks {
 		live := out[b.id]
-		// A list of what is live, beside the set, for the walk over it.
 		weight := math.Pow(10, float64(min(b.depth, 6)))
-		if b.cold {
-			weight /= 10
-		}
 		backward(b, live, func(_ int, i *inst) {
 			isCopy := i.isCopy()
 			if isCopy {
+				// A copy does not keep its two ends apart.
 				live.remove(int(i.src))
 				m := int32(len(g.moves))
 				g.moves = append(g.moves, copyMove{dst: int32(i.dst), src: int32(i.src), weight: weight})
@@ -131,7 +128,6 @@ func buildGraph(f *fn, sp *spiller) *graph {
 			if isCopy {
 				live.add(int(i.src))
 			}
-			// A cmpxchg reads its operands after r0 has been set.
 			if d := i.def(); d.virtual() {
 				g.touch(d)
 				g.cost[d] += weight

@@ -60,53 +60,42 @@ func (i *inst) objects() (uses, kills []*object) {
 // returns how many bytes of it are used. Objects that are not live at once share
 // room.
 func placeFrame(f *fn) (int, error) {
-	n := len(f.objs)
-	if n == 0 {
-		return 0, nil
+	objs, apart := conflicts(f)
+	// Variables first, as the source has them, then what is spilled.
+	slices.SortStableFunc(objs, func(a, b *object) int { return cmp.Compare(b2i(a.spill), b2i(b.spill)) })
+	size := 0
+	for n, o := range objs {
+		o.place(objs[:n], apart[o.id])
+		size = max(size, -o.off)
 	}
-	used := newBitset(n)
-	for _, b := range f.blocks {
-		for k := range b.insts {
-			uses, kills := b.insts[k].objects()
-			for _, o := range uses {
-				used.add(o.id)
-			}
-			if b.insts[k].kind != kLife {
-				for _, o := range kills {
-					used.add(o.id)
-				}
-			}
-		}
+	size = (size + 7) &^ 7
+	if size > frameSize {
+		return 0, tooLarge(f, objs, size)
 	}
-	apart := make([]bitset, n)
+	return size, nil
+}
+
+// conflicts returns the objects that the code names, and by the number of each
+// those that it may not share room with.
+func conflicts(f *fn) ([]*object, []bitset) {
+	used := newBitset(len(f.objs))
+	apart := make([]bitset, len(f.objs))
 	for i := range apart {
-		apart[i] = newBitset(n)
+		apart[i] = newBitset(len(f.objs))
 	}
-	conflict := func(o *object, live bitset) {
-		apart[o.id].union(live)
-		live.each(func(i int) { apart[i].add(o.id) })
+	conflict := func(o *object, others bitset) {
+		apart[o.id].union(others)
+		others.each(func(i int) { apart[i].add(o.id) })
 	}
-	out := liveObjects(f)
-	written := reachedObjects(f)
+	out, in := liveObjects(f), reachedObjects(f)
 	for _, b := range f.blocks {
-		// Forward: what may have been written. Backward: what may be read. An
-		// object needs its room where both hold.
-		at := make([]bitset, len(b.insts))
-		reached := written[b.id]
+		// An object needs its room from where it may have been written to where
+		// it may be read. Whatever needs room at once meets at an instruction
+		// that names one of them.
+		reached := make([]bitset, len(b.insts))
 		for k := range b.insts {
-			uses, kills := b.insts[k].objects()
-			for _, o := range kills {
-				if b.insts[k].kind == kLife {
-					reached.remove(o.id)
-				} else {
-					reached.add(o.id)
-				}
-			}
-			for _, o := range uses {
-				reached.add(o.id)
-			}
-			if len(uses)+len(kills) > 0 {
-				at[k] = slices.Clone(reached)
+			if b.insts[k].reach(in[b.id]) {
+				reached[k] = slices.Clone(in[b.id])
 			}
 		}
 		live := out[b.id]
@@ -115,23 +104,23 @@ func placeFrame(f *fn) (int, error) {
 			if len(uses)+len(kills) == 0 {
 				continue
 			}
-			both := slices.Clone(live)
-			for w := range both {
-				both[w] &= at[k][w]
+			needed := slices.Clone(live)
+			for w := range needed {
+				needed[w] &= reached[k][w]
 			}
 			if b.insts[k].kind != kLife {
 				for _, o := range kills {
-					conflict(o, both)
+					used.add(o.id)
+					conflict(o, needed)
 				}
 			}
 			for _, o := range kills {
 				live.remove(o.id)
 			}
-			for _, o := range uses {
-				conflict(o, both)
-				live.add(o.id)
-			}
 			for i, o := range uses {
+				used.add(o.id)
+				live.add(o.id)
+				conflict(o, needed)
 				for _, p := range uses[:i] {
 					apart[o.id].add(p.id)
 					apart[p.id].add(o.id)
@@ -146,22 +135,24 @@ func placeFrame(f *fn) (int, error) {
 			conflict(o, used)
 		}
 	}
-	// Variables first, where the source has them, then what is spilled.
-	slices.SortStableFunc(objs, func(a, b *object) int {
-		return cmp.Compare(b2i(a.spill), b2i(b.spill))
-	})
-	size := 0
-	var placed []*object
-	for _, o := range objs {
-		o.place(placed, apart[o.id])
-		placed = append(placed, o)
-		size = max(size, -o.off)
+	return objs, apart
+}
+
+// reach adds to set what i may write, removes what begins to live, and tells
+// whether i names any object.
+func (i *inst) reach(set bitset) bool {
+	uses, kills := i.objects()
+	for _, o := range kills {
+		if i.kind == kLife {
+			set.remove(o.id)
+		} else {
+			set.add(o.id)
+		}
 	}
-	size = (size + 7) &^ 7
-	if size > frameSize {
-		return 0, tooLarge(f, objs, size)
+	for _, o := range uses {
+		set.add(o.id)
 	}
-	return size, nil
+	return len(uses)+len(kills) > 0
 }
 
 func b2i(b bool) int {
@@ -174,36 +165,19 @@ func b2i(b bool) int {
 // reachedObjects returns, by the number of the block, the objects that may have
 // been written or named before it, since their life began.
 func reachedObjects(f *fn) []bitset {
-	n := len(f.blocks)
-	gen, kill, in := make([]bitset, n), make([]bitset, n), make([]bitset, n)
-	for i, b := range f.blocks {
-		gen[i], kill[i], in[i] = newBitset(len(f.objs)), newBitset(len(f.objs)), newBitset(len(f.objs))
-		for k := range b.insts {
-			uses, kills := b.insts[k].objects()
-			for _, o := range kills {
-				if b.insts[k].kind == kLife {
-					kill[i].add(o.id)
-					gen[i].remove(o.id)
-				} else {
-					gen[i].add(o.id)
-				}
-			}
-			for _, o := range uses {
-				gen[i].add(o.id)
-			}
-		}
+	in := make([]bitset, len(f.blocks))
+	for i := range in {
+		in[i] = newBitset(len(f.objs))
 	}
 	for changed := true; changed; {
 		changed = false
 		for _, b := range f.blocks {
-			for _, p := range b.preds {
-				for w := range in[b.id] {
-					x := in[b.id][w] | gen[p.id][w] | in[p.id][w]&^kill[p.id][w]
-					if x != in[b.id][w] {
-						in[b.id][w] = x
-						changed = true
-					}
-				}
+			set := slices.Clone(in[b.id])
+			for k := range b.insts {
+				b.insts[k].reach(set)
+			}
+			for _, s := range b.succs {
+				changed = in[s.id].union(set) || changed
 			}
 		}
 	}

@@ -24,7 +24,6 @@ const (
 	r0           reg = 0
 	r1           reg = 1
 	r5           reg = 5
-	r6           reg = 6
 	r10          reg = 10 // the frame pointer; neither allocated nor written
 	numAlloc         = 10 // r0-r9 can be allocated
 	firstVirtual reg = 11
@@ -107,7 +106,6 @@ type block struct {
 	depth int // of the loops around it
 	// likely is 1 if a kJcc usually goes to succs[0], -1 if to succs[1].
 	likely int8
-	cold   bool // __builtin_expect says that it seldom runs
 }
 
 // fn is a function in machine code.
