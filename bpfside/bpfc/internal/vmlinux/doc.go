@@ -11,6 +11,8 @@
 //     has them at. Those that the program names have their types, and what these are
 //     made of is defined as well: the structure that is a member, and the one that a
 //     member points to, as "a->b->c" needs.
+//   - A function of the kernel that programs may call (kfunc) is declared if it is
+//     named.
 //   - The other members, which the program cannot touch, have the size and the
 //     alignment of their types and no more: pointers are void *.
 //

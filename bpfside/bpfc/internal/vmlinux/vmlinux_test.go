@@ -256,6 +256,15 @@ struct sw {
 	unsigned int y;
 };
 `},
+		{"functions for programs, which are marked, and others", []btf.Type{
+			&btf.Func{Name: "give", Type: &btf.FuncProto{Return: &btf.Pointer{Target: &btf.Struct{Name: "thing", Size: 4}}, Params: []btf.FuncParam{{Name: "n", Type: i32}}},
+				Tags: []string{"bpf_kfunc"}},
+			&btf.Func{Name: "other", Type: &btf.FuncProto{Return: i32}},
+		}, "give other", `
+struct thing;
+
+extern struct thing *give(int) __attribute__((weak)) __attribute__((section(".ksyms")));
+`},
 		{"integers that C has no name for", []btf.Type{&btf.Struct{Name: "wide", Size: 16, Members: []btf.Member{
 			{Name: "x", Type: &btf.Int{Name: "__int128 unsigned", Size: 16}}}}}, "wide", `
 struct wide {

@@ -38,7 +38,7 @@ func Generate(raw []byte, names map[string]bool) (string, error) {
 		forwards: make(map[string]bool),
 		ordinary: make(map[string]bool),
 	}
-	roots := w.index()
+	roots, kfuncs := w.index()
 	w.text.WriteString("#ifndef __VMLINUX_H__\n#define __VMLINUX_H__\n\n" +
 		"#ifndef BPF_NO_PRESERVE_ACCESS_INDEX\n" +
 		"#pragma clang attribute push (__attribute__((preserve_access_index)), apply_to = record)\n" +
@@ -49,6 +49,9 @@ func Generate(raw []byte, names map[string]bool) (string, error) {
 			w.define(id)
 		}
 		roots = w.queue
+	}
+	for _, id := range kfuncs {
+		w.function(id)
 	}
 	w.text.WriteString("#ifndef BPF_NO_PRESERVE_ACCESS_INDEX\n#pragma clang attribute pop\n#endif\n\n" +
 		"#endif /* __VMLINUX_H__ */\n")
@@ -103,9 +106,10 @@ func (w *writer) leave() { w.depth-- }
 // isWanted reports whether the program has an identifier of this name.
 func (w *writer) isWanted(name string) bool { return w.wanted[name] }
 
-// index goes through all types once. It returns those that the identifiers name, in
-// the order of their numbers, and notes which names there are more than once.
-func (w *writer) index() []typeID {
+// index goes through all types once. It returns those that the identifiers name, and
+// the functions for programs (kfuncs), each in the order of their numbers, and notes
+// which names there are more than once.
+func (w *writer) index() (roots, kfuncs []typeID) {
 	// Most names are not wanted. A bit for each pair of first bytes tells so without
 	// a look into the map.
 	wanted := make(map[string]bool, len(w.wanted)+len(always))
@@ -136,7 +140,6 @@ func (w *writer) index() []typeID {
 	}
 
 	w.ranks = make(map[typeID]int)
-	var roots []typeID
 	tags, typedefs := newNames(len(w.b.strings)), newNames(len(w.b.strings))
 	for id := typeID(1); uint64(id) < uint64(len(w.b.offsets)); id++ {
 		t := w.b.typ(id)
@@ -153,6 +156,12 @@ func (w *writer) index() []typeID {
 					break
 				}
 			}
+		case kindDeclTag:
+			// pahole marks them so since 1.26 (Linux 6.10).
+			if f := w.b.typ(t.ref()); f.kind() == kindFunc && isWanted(f.nameOff) && w.b.name(t) == "bpf_kfunc" {
+				kfuncs = append(kfuncs, t.ref())
+			}
+			continue
 		default:
 			continue
 		}
@@ -166,7 +175,8 @@ func (w *writer) index() []typeID {
 			roots = append(roots, id)
 		}
 	}
-	return roots
+	slices.Sort(kfuncs)
+	return roots, slices.Compact(kfuncs)
 }
 
 // hint is of the first two bytes of a terminated string.
@@ -280,6 +290,19 @@ func (w *writer) define(id typeID) {
 		return
 	}
 	w.state[id] = defined
+}
+
+// function declares a function of the kernel: weak, as it may not be there where the
+// program runs.
+func (w *writer) function(id typeID) {
+	t := w.b.typ(id)
+	name := identifier(w.b.name(t))
+	if w.ordinary[name] {
+		return
+	}
+	w.ordinary[name] = true
+	w.mention(t.ref(), false)
+	fmt.Fprintf(&w.text, "extern %s __attribute__((weak)) __attribute__((section(\".ksyms\")));\n\n", w.declare(t.ref(), name, 0))
 }
 
 // mention writes what has to stand before a declaration with the type id. Held is
