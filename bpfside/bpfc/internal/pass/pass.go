@@ -99,6 +99,7 @@ func (r *runner) optimize(f *ir.Func) {
 		changed = r.run(f, "gvn", gvn) || changed
 		changed = r.run(f, "loads", loads) || changed
 		changed = r.run(f, "facts", facts) || changed
+		changed = r.run(f, "loop variables", loopVars) || changed
 		changed = r.run(f, "signs", signs) || changed
 		changed = r.run(f, "combine", combine) || changed
 		changed = r.run(f, "thread", thread) || changed

@@ -24,6 +24,7 @@ var tables = map[string]func(*ir.Func) bool{
 	"facts":      facts,
 	"gvn":        func(f *ir.Func) bool { return both(gvn(f), dce(f)) },
 	"loads":      func(f *ir.Func) bool { return both(loads(f), dce(f)) },
+	"loopvars":   func(f *ir.Func) bool { return both(loopVars(f), promote(f)) },
 	"memops":     memops,
 	"walkers":    func(f *ir.Func) bool { return both(walkers(f), combine(f)) },
 	"promote":    func(f *ir.Func) bool { return both(promote(f), dce(f)) },
