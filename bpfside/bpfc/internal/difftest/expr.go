@@ -1,9 +1,6 @@
 package difftest
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // expr makes an integer expression without side effects, at most depth deep.
 func (f *fn) expr(depth int) *Node {
@@ -144,16 +141,15 @@ func (f *fn) statementExpr(x, y *Node) *Node {
 
 // builtin calls one of the compiler's own functions.
 func (f *fn) builtin(x, y *Node) *Node {
-	overflow := choose(f.gen,
-		"__builtin_add_overflow(("+choose(f.gen, intTypes...).name+")$0, ("+choose(f.gen, intTypes...).name+")$1, &",
-		"__builtin_sub_overflow(("+choose(f.gen, intTypes...).name+")$0, ("+choose(f.gen, intTypes...).name+")$1, &",
-		"__builtin_mul_overflow((u32)$0, (u32)$1, &",
-		"__builtin_mul_overflow((s16)$0, (s16)$1, &")
 	t, name := choose(f.gen, intTypes...), f.name("t")
-	if strings.Contains(overflow, "mul") {
-		t = choose(f.gen, u8, u32, s32)
-	} else if t.bits == 64 && f.oneIn(2) {
-		t = u32
+	operands := choose(f.gen, intTypes[:6]...)
+	overflow := choose(f.gen, "add", "sub", "mul")
+	switch {
+	case overflow == "mul":
+		t, operands = choose(f.gen, u8, u32, s32), choose(f.gen, u32, s16) // no more than 64 bits on the way
+	case f.oneIn(3):
+		t = choose(f.gen, u64, s64)
+		operands = t
 	}
 	return choose(f.gen,
 		expr("__builtin_bswap16($0)", x),
@@ -168,7 +164,7 @@ func (f *fn) builtin(x, y *Node) *Node {
 		expr("FFS($0)", x),
 		expr("(__builtin_expect(!!$0, 1) ? $1 : 3)", x, y),
 		expr("__builtin_choose_expr(sizeof(u64) == 8, $0, $1)", x, y),
-		expr("({ "+t.name+" "+name+"; _Bool o = "+overflow+name+"); "+name+" + o; })", x, y))
+		expr("({ "+t.name+" "+name+"; _Bool o = __builtin_"+overflow+"_overflow(("+operands.name+")$0, ("+operands.name+")$1, &"+name+"); "+name+" + o; })", x, y))
 }
 
 // typing asks what type an expression has.
