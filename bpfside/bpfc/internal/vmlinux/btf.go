@@ -156,6 +156,12 @@ func (b *blob) typ(id typeID) rawType {
 	return t
 }
 
+// kind returns the kind of a type that is there: a look at one word, for going through
+// all of them.
+func (b *blob) kind(id typeID) kind {
+	return kind(b.types[b.offsets[id]+7] & 0x1f)
+}
+
 // stringAt returns the bytes of the string at off.
 func (b *blob) stringAt(off uint32) []byte {
 	if uint64(off) >= uint64(len(b.strings)) {

@@ -142,13 +142,15 @@ func (w *writer) index() (roots, kfuncs []typeID) {
 	w.ranks = make(map[typeID]int)
 	tags, typedefs := newNames(len(w.b.strings)), newNames(len(w.b.strings))
 	for id := typeID(1); uint64(id) < uint64(len(w.b.offsets)); id++ {
-		t := w.b.typ(id)
+		var t rawType
 		names := tags
-		switch t.kind() {
+		switch w.b.kind(id) {
 		case kindTypedef:
-			names = typedefs
+			t, names = w.b.typ(id), typedefs
 		case kindStruct, kindUnion:
+			t = w.b.typ(id)
 		case kindEnum, kindEnum64:
+			t = w.b.typ(id)
 			step := words(t.kind(), 1)
 			for i := range t.vlen() {
 				if isWanted(t.word(step * i)) {
@@ -158,6 +160,7 @@ func (w *writer) index() (roots, kfuncs []typeID) {
 			}
 		case kindDeclTag:
 			// pahole marks them so since 1.26 (Linux 6.10).
+			t = w.b.typ(id)
 			if f := w.b.typ(t.ref()); f.kind() == kindFunc && isWanted(f.nameOff) && w.b.name(t) == "bpf_kfunc" {
 				kfuncs = append(kfuncs, t.ref())
 			}
