@@ -17,6 +17,10 @@ const maxArgs = 5
 const (
 	inlineSize = 45
 	callSize   = 5
+	// maxSize is how large a function may become, which is more than programs are
+	// that the verifier still follows to their end. A line of functions that call
+	// the next one twice gets there soon.
+	maxSize = 1 << 16
 )
 
 // callOrder returns the functions of m with each after those that it calls, and
@@ -92,7 +96,8 @@ func isEntry(f *ir.Func) bool {
 // inliner decides which calls to inline.
 type inliner struct {
 	calls map[*ir.Func]int // that are left of each function
-	sizes map[*ir.Func]int
+	sizes map[*ir.Func]int // of those that have been asked for
+	errs  ir.Errors
 }
 
 // newInliner counts the calls in funcs.
@@ -131,12 +136,18 @@ func (n *inliner) wants(v *ir.Value) bool {
 	case f.Linkage == ir.Static && !f.AddrTaken && n.calls[f] == 1:
 		return true
 	}
+	return n.size(f) <= inlineSize+callSize+len(v.Args)+constantBonus(v)
+}
+
+// size returns what sizeOf says of f, which does not change any more once others
+// ask for it.
+func (n *inliner) size(f *ir.Func) int {
 	size, ok := n.sizes[f]
 	if !ok {
 		size = sizeOf(f)
 		n.sizes[f] = size
 	}
-	return size <= inlineSize+callSize+len(v.Args)+constantBonus(v)
+	return size
 }
 
 // sizeOf estimates how many instructions f takes.
@@ -190,8 +201,9 @@ func constantBonus(v *ir.Value) int {
 func (n *inliner) inline(f *ir.Func) bool {
 	changed := false
 	var allocas []*ir.Value
+	size := sizeOf(f)
 	r := ir.NewReplacement(f)
-	for i := 0; i < len(f.Blocks); i++ {
+	for i := 0; i < len(f.Blocks) && len(n.errs) == 0; i++ {
 		b := f.Blocks[i]
 		for k, v := range b.Values {
 			if v.Op != ir.OpCall || !n.wants(v) {
@@ -206,6 +218,10 @@ func (n *inliner) inline(f *ir.Func) bool {
 				}
 			}
 			callee := v.Sym.(*ir.Func)
+			if size += n.size(callee); size > maxSize {
+				n.errs.Add(v.Pos, "%s becomes too large with what is inlined in it: %s is one too many", f.Name, callee.Name)
+				break
+			}
 			n.calls[callee]--
 			n.count(callee, 1)
 			rest := splitAt(b, k)

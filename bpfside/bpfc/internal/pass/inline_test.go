@@ -1,6 +1,7 @@
 package pass
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -17,6 +18,9 @@ func inlineAll(m *ir.Module) error {
 	for _, f := range order {
 		in.inline(f)
 		cfg(f)
+	}
+	if err := in.errs.Err(); err != nil {
+		return err
 	}
 	removeUnused(m)
 	for _, f := range m.Funcs {
@@ -376,6 +380,23 @@ b1(v1 i32):
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// Functions of which each calls the next one twice double the size in each line.
+func TestInlineTooLarge(t *testing.T) {
+	text := "func @f0 void static inline {\nb1(v1 ptr, v2 i32):\n\tstore.4 v1, v2\n\tret\n}\n"
+	for i := 1; i <= 30; i++ {
+		text += fmt.Sprintf("func @f%d void static inline {\nb1(v1 ptr, v2 i32):\n\tcall @f%d(v1, v2)\n\tcall @f%[2]d(v1, v2)\n\tret\n}\n", i, i-1)
+	}
+	text += "func @f void external {\nb1(v1 ptr, v2 i32):\n\tcall @f30(v1, v2)\n\tret\n}\n"
+	m, err := ir.Parse("x.c", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = inlineAll(m)
+	if want := "x.c:99: f16 becomes too large with what is inlined in it: f15 is one too many"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

@@ -54,6 +54,9 @@ func Run(m *ir.Module, o Options) error {
 	in := newInliner(order)
 	for _, f := range order {
 		r.run(f, "inline", in.inline)
+		if err := in.errs.Err(); err != nil {
+			return err
+		}
 		r.optimize(f)
 		if r.run(f, "unroll", unroll) {
 			r.optimize(f)
