@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/cilium/ebpf"
 	"github.com/spf13/cobra"
 
 	"github.com/nopfire/nopfire/internal/feature"
@@ -79,6 +80,11 @@ func usagef(format string, args ...any) error {
 
 // isPermission reports whether an operation was refused for want of privilege.
 func isPermission(err error) bool {
+	// The verifier answers EACCES to programs that it will not have of anybody.
+	var ve *ebpf.VerifierError
+	if errors.As(err, &ve) && len(ve.Log) > 0 {
+		return false
+	}
 	var pe *feature.PermissionError
 	return errors.As(err, &pe) || errors.Is(err, os.ErrPermission)
 }
