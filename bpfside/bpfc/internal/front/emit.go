@@ -22,14 +22,15 @@ type body struct {
 	result cc.Type   // of the function
 	ret    *ir.Value // where a result that is an aggregate goes, else nil
 
-	allocas  []*ir.Value // to be put before all others of the entry
-	vars     map[*cc.Declarator]place
-	statics  map[*cc.Declarator]staticDecl
-	labels   map[label]*ir.Block
-	breaks   *ir.Block // where break goes
-	conts    *ir.Block // where continue goes
-	cases    *switchCases
-	preserve int // > 0 within __builtin_preserve_access_index
+	allocas   []*ir.Value // to be put before all others of the entry
+	vars      map[*cc.Declarator]place
+	statics   map[*cc.Declarator]staticDecl
+	labels    map[label]*ir.Block
+	crossings []crossing
+	breaks    *ir.Block // where break goes
+	conts     *ir.Block // where continue goes
+	cases     *switchCases
+	preserve  int // > 0 within __builtin_preserve_access_index
 }
 
 // A staticDecl is where a variable of static storage is declared in a function.

@@ -20,12 +20,13 @@ func (u *unit) translateBody(f *ir.Func, def *cc.FunctionDefinition) {
 		return
 	}
 	g := &body{
-		unit:    u,
-		f:       f,
-		result:  t.Result(),
-		vars:    map[*cc.Declarator]place{},
-		statics: map[*cc.Declarator]staticDecl{},
-		labels:  map[label]*ir.Block{},
+		unit:      u,
+		f:         f,
+		result:    t.Result(),
+		vars:      map[*cc.Declarator]place{},
+		statics:   map[*cc.Declarator]staticDecl{},
+		labels:    map[label]*ir.Block{},
+		crossings: crossings(def.CompoundStatement),
 	}
 	g.atNode(d)
 	g.enter(f.NewBlock())
@@ -69,7 +70,11 @@ func (g *body) params(d *cc.Declarator, t *cc.FunctionType) (params []param) {
 		}
 		pt = g.decay(pt)
 		if f := floating(pt); f != nil {
-			g.errorf(d, "%s is not supported: BPF has no floating point", f)
+			at := d
+			if p.Declarator != nil {
+				at = p.Declarator
+			}
+			g.errorf(at, "%s is not supported: BPF has no floating point", f)
 			continue
 		}
 		vt := g.irType(pt)

@@ -8,9 +8,9 @@ import (
 	"github.com/nopfire/nopfire/bpfside/bpfc/internal/ir"
 )
 
-// declaration translates one in a function. bypassed says that a jump may enter
-// the scope behind it.
-func (g *body) declaration(d *cc.Declaration, bypassed bool) {
+// declaration translates one in a function. bypassed tells whether a
+// jump may enter the scope of a variable behind its declaration.
+func (g *body) declaration(d *cc.Declaration, bypassed func(*cc.Declarator) bool) {
 	switch d.Case {
 	case cc.DeclarationDecl:
 		for l := d.InitDeclaratorList; l != nil; l = l.InitDeclaratorList {
@@ -25,6 +25,8 @@ func (g *body) declaration(d *cc.Declaration, bypassed bool) {
 			}
 			g.local(id.Declarator, init, bypassed)
 		}
+	case cc.DeclarationAssert:
+		g.staticAssert(d.StaticAssertDeclaration)
 	case cc.DeclarationAuto:
 		g.local(d.Declarator, d.Initializer, bypassed)
 	}
@@ -32,7 +34,7 @@ func (g *body) declaration(d *cc.Declaration, bypassed bool) {
 
 // local translates the declaration of a variable. Those of other things, and of
 // variables that are not of the frame, are looked at where they are named.
-func (g *body) local(d *cc.Declarator, init *cc.Initializer, bypassed bool) {
+func (g *body) local(d *cc.Declarator, init *cc.Initializer, bypassed func(*cc.Declarator) bool) {
 	t := d.Type()
 	if d.IsTypename() || d.IsExtern() || d.IsStatic() || t.Kind() == cc.Function {
 		return
@@ -54,7 +56,7 @@ func (g *body) local(d *cc.Declarator, init *cc.Initializer, bypassed bool) {
 	v := g.alloca(size, max(g.alignof(t), d.Alignas()), d.Name())
 	p := place{base: v, t: t, align: v.Align, volatile: g.isVolatile(t) || d.IsVolatile()}
 	g.vars[d] = p
-	if !bypassed {
+	if !bypassed(d) {
 		g.life(v)
 	}
 	switch {

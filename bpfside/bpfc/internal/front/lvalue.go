@@ -103,7 +103,7 @@ func (g *body) lvalue(e cc.ExpressionNode) place {
 		done()
 		return p
 	case *cc.AssignmentExpression:
-		if inMemory(g.typeOf(e)) {
+		if inMemory(g.typeOf(e)) && e.Case == cc.AssignmentExpressionAssign {
 			return g.assignAggregate(e)
 		}
 	case *cc.ConditionalExpression:
@@ -116,7 +116,10 @@ func (g *body) lvalue(e cc.ExpressionNode) place {
 		}
 	}
 	t := g.typeOf(e)
-	if t.Kind() != cc.InvalidKind {
+	switch {
+	case isWide(t): // the result of an operation
+		g.badOperands(e, t, t, t)
+	case t.Kind() != cc.InvalidKind:
 		g.errorf(e, "expression is not an object")
 	}
 	return place{base: g.undefined(ir.Ptr), t: t, align: 1}
@@ -162,6 +165,12 @@ func (g *body) literal(e *cc.PrimaryExpression) place {
 // deref returns what the pointer e points at.
 func (g *body) deref(at cc.Node, e cc.ExpressionNode) place {
 	t := pointee(g.decay(g.typeOf(e)))
+	if a, ok := bare(e).(*cc.UnaryExpression); ok && a.Case == cc.UnaryExpressionAddrof {
+		if p := g.lvalue(a.CastExpression); p.bits == 0 { // *&x is x, with what is known of its place
+			return p
+		}
+		g.errorf(a, "a bit-field has no address")
+	}
 	if t.Kind() == cc.Function { // *f is f
 		p, off := g.pointer(e)
 		return place{base: p, off: off, t: t, align: 1}
@@ -211,8 +220,12 @@ func (g *body) element(e *cc.PostfixExpression) place {
 
 // scaledAdd returns base plus or minus index times size.
 func (g *body) scaledAdd(base *ir.Value, index cc.ExpressionNode, size int64, op ir.Op) *ir.Value {
-	t := g.promoted(index)
-	n := g.widen(g.convert(index, g.expr(index), g.typeOf(index), t), t)
+	t := underlying(g.typeOf(index))
+	if !isInteger(t) {
+		g.badOperands(index, t, t, t)
+		return base
+	}
+	n := g.widen(g.expr(index), t)
 	switch {
 	case size&(size-1) != 0:
 		n = g.value(ir.OpMul, ir.I64, n, g.number(ir.I64, size))

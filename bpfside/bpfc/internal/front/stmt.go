@@ -32,7 +32,9 @@ func (g *body) items(s *cc.CompoundStatement, last func(cc.ExpressionNode)) {
 		item := l.BlockItem
 		switch item.Case {
 		case cc.BlockItemDecl:
-			g.declaration(item.Declaration, labelFollows(l.BlockItemList))
+			g.declaration(item.Declaration, func(d *cc.Declarator) bool {
+				return g.bypassed(d.NameTok(), s, l.BlockItemList)
+			})
 		case cc.BlockItemStmt:
 			if value != nil && l.BlockItemList == nil {
 				g.lastStatement(item.Statement, value, last)
@@ -173,7 +175,7 @@ func (g *body) loop(s *cc.IterationStatement) {
 		}
 		test, step = s.ExpressionList2, s.ExpressionList3
 	case cc.IterationStatementForDecl:
-		g.declaration(s.Declaration, false)
+		g.declaration(s.Declaration, func(*cc.Declarator) bool { return hasLabel(s.Statement) })
 		test, step = s.ExpressionList, s.ExpressionList2
 	}
 	g.jump(head)
@@ -385,11 +387,38 @@ func localLabel(s *cc.Scope, name string) *cc.LabelDeclaration {
 	return nil
 }
 
-// labelFollows reports whether a label stands in the rest of a block, so that
-// its declarations can be jumped over.
-func labelFollows(l *cc.BlockItemList) bool {
-	for ; l != nil; l = l.BlockItemList {
-		if l.BlockItem.Case == cc.BlockItemStmt && hasLabel(l.BlockItem.Statement) {
+// A crossing is a jump, by the places of its ends in the token stream.
+type crossing struct{ from, to int }
+
+// crossings returns the gotos of a function.
+func crossings(s *cc.CompoundStatement) (all []crossing) {
+	for _, j := range s.Gotos() {
+		from, to := j.Token, cc.Token{}
+		switch at := j.Label().(type) {
+		case *cc.LabeledStatement:
+			to = at.Token
+		case *cc.LabelDeclaration: // the label is in the block of that
+			to = at.Token
+		default:
+			continue
+		}
+		all = append(all, crossing{from.Seq(), to.Seq()})
+	}
+	return all
+}
+
+// bypassed reports whether a jump from outside of a block leads behind one of its
+// declarations, at, after which the items rest are.
+func (g *body) bypassed(at cc.Token, block *cc.CompoundStatement, rest *cc.BlockItemList) bool {
+	for l := rest; l != nil; l = l.BlockItemList {
+		if l.BlockItem.Case == cc.BlockItemStmt && anyLabel(l.BlockItem.Statement, true, isCase) {
+			return true
+		}
+	}
+	end := block.Token2
+	within := func(seq int) bool { return at.Seq() < seq && seq < end.Seq() }
+	for _, c := range g.crossings {
+		if within(c.to) && !within(c.from) {
 			return true
 		}
 	}
@@ -399,43 +428,33 @@ func labelFollows(l *cc.BlockItemList) bool {
 // hasLabel reports whether code from outside of s can jump into it. The labels
 // of statement expressions are not seen: they cannot be jumped to from outside.
 func hasLabel(s *cc.Statement) bool {
-	if s == nil {
-		return false
-	}
-	switch s.Case {
-	case cc.StatementLabeled:
-		return true
-	case cc.StatementCompound:
-		return labelFollows(s.CompoundStatement.BlockItemList)
-	case cc.StatementSelection:
-		if s.SelectionStatement.Case == cc.SelectionStatementSwitch {
-			return hasNamedLabel(s.SelectionStatement.Statement)
-		}
-		return hasLabel(s.SelectionStatement.Statement) || hasLabel(s.SelectionStatement.Statement2)
-	case cc.StatementIteration:
-		return hasLabel(s.IterationStatement.Statement)
-	}
-	return false
+	return anyLabel(s, true, func(*cc.LabeledStatement) bool { return true })
 }
 
-// hasNamedLabel is hasLabel of the body of a switch, whose cases are its own.
-func hasNamedLabel(s *cc.Statement) bool {
+func isCase(l *cc.LabeledStatement) bool { return l.Case != cc.LabeledStatementLabel }
+
+// anyLabel reports whether test holds of a label in s; the cases of a switch
+// within s are not looked at, and none is if cases is not set.
+func anyLabel(s *cc.Statement, cases bool, test func(*cc.LabeledStatement) bool) bool {
 	if s == nil {
 		return false
 	}
 	switch s.Case {
 	case cc.StatementLabeled:
-		return s.LabeledStatement.Case == cc.LabeledStatementLabel || hasNamedLabel(s.LabeledStatement.Statement)
+		l := s.LabeledStatement
+		return (cases || !isCase(l)) && test(l) || anyLabel(l.Statement, cases, test)
 	case cc.StatementCompound:
 		for l := s.CompoundStatement.BlockItemList; l != nil; l = l.BlockItemList {
-			if l.BlockItem.Case == cc.BlockItemStmt && hasNamedLabel(l.BlockItem.Statement) {
+			if l.BlockItem.Case == cc.BlockItemStmt && anyLabel(l.BlockItem.Statement, cases, test) {
 				return true
 			}
 		}
 	case cc.StatementSelection:
-		return hasNamedLabel(s.SelectionStatement.Statement) || hasNamedLabel(s.SelectionStatement.Statement2)
+		sel := s.SelectionStatement
+		cases = cases && sel.Case != cc.SelectionStatementSwitch
+		return anyLabel(sel.Statement, cases, test) || anyLabel(sel.Statement2, cases, test)
 	case cc.StatementIteration:
-		return hasNamedLabel(s.IterationStatement.Statement)
+		return anyLabel(s.IterationStatement.Statement, cases, test)
 	}
 	return false
 }

@@ -267,11 +267,28 @@ func (u *unit) selected(g *cc.GenericSelection) cc.ExpressionNode {
 			other = a.AssignmentExpression
 			continue
 		}
+		if constPointee(a.TypeName) {
+			u.errorf(a.TypeName, "const behind a pointer in _Generic is not supported")
+		}
 		if t := a.TypeName.Type(); !u.isConst(t) && !u.isVolatile(t) && u.compatible(control, t) {
 			return a.AssignmentExpression
 		}
 	}
 	return other
+}
+
+// constPointee reports whether a type name is that of a pointer to something
+// const, which cc forgets.
+func constPointee(n *cc.TypeName) bool {
+	if n.AbstractDeclarator == nil || n.AbstractDeclarator.Pointer == nil {
+		return false
+	}
+	for s := n.SpecifierQualifierList; s != nil; s = s.SpecifierQualifierList {
+		if s.Case == cc.SpecifierQualifierListTypeQual && s.TypeQualifier.Case == cc.TypeQualifierConst {
+			return true
+		}
+	}
+	return false
 }
 
 // compatible reports whether a and b are the same type, C11 6.2.7; qualifiers
