@@ -77,7 +77,11 @@ func (c *combiner) addPtr(v, p, y *ir.Value) *ir.Value {
 		v.Sym, v.Imm = p.Sym, p.Imm+n
 		return become(v, ir.OpGlobal)
 	case isNumber:
-	case p.Op == ir.OpAdd && c.single(p) && p.Args[1].Op == ir.OpConst: // (q + n) + y
+	case p.Op == ir.OpGlobal && p.Imm != 0 && isOffset(p.Imm): // all indexes of an object share its address
+		base := c.f.NewValue(ir.OpGlobal, ir.Ptr)
+		base.Sym = p.Sym
+		return become(v, ir.OpAdd, c.emit(ir.OpAdd, ir.Ptr, c.emitValue(base), y), c.constant(ir.I64, p.Imm))
+	case p.Op == ir.OpAdd && (c.single(p) || p.Args[0].Op == ir.OpAlloca) && p.Args[1].Op == ir.OpConst: // (q + n) + y
 		return become(v, ir.OpAdd, c.emit(ir.OpAdd, ir.Ptr, p.Args[0], y), p.Args[1])
 	case y.Op == ir.OpAdd && c.single(y): // p + (i + n); i - n may be what makes it positive
 		if m, ok := constOf(y.Args[1]); ok && m > 0 {

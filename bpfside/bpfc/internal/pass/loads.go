@@ -174,6 +174,10 @@ func (l *loadTable) load(v *ir.Value) bool {
 		l.replaced.Set(v, x)
 		return true
 	}
+	if x := l.low(v, at); x != nil {
+		l.replaced.Set(v, x)
+		return true
+	}
 	i := l.find(at)
 	if i >= 0 {
 		if x := l.convert(v, l.known[i]); x != nil {
@@ -199,6 +203,40 @@ func (l *loadTable) constant(v *ir.Value, at location) *ir.Value {
 		k := l.emit(v, ir.OpConst)
 		k.Imm = normal(v.Type, x)
 		return k
+	}
+	return nil
+}
+
+// low returns what v reads, if that is the low bytes of an integer that is known.
+// Of those above a load is as cheap as to shift them down.
+func (l *loadTable) low(v *ir.Value, at location) *ir.Value {
+	for _, c := range l.known {
+		if c.value.Type == ir.Ptr || !c.sameBase(at) || at.offset != c.offset || at.size >= c.size {
+			continue
+		}
+		x := c.value
+		if x.Type == ir.I64 {
+			x = l.emit(v, ir.OpTrunc, x)
+			x.Type = ir.I32
+		}
+		switch {
+		case v.Size == 4:
+		case v.Signed:
+			x = l.emit(v, ir.OpSextIn, x)
+			x.Type, x.Size = ir.I32, v.Size
+		default:
+			mask := l.emit(v, ir.OpConst)
+			mask.Type, mask.Imm = ir.I32, int64(sizeMask(v.Size))
+			x = l.emit(v, ir.OpAnd, x, mask)
+			x.Type = ir.I32
+		}
+		switch {
+		case v.Type == ir.I32:
+			return x
+		case v.Signed:
+			return l.emit(v, ir.OpSext, x)
+		}
+		return l.emit(v, ir.OpZext, x)
 	}
 	return nil
 }
