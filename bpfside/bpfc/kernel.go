@@ -106,6 +106,9 @@ func settleExterns(m *ir.Module, t *target) error {
 	return settleKconfig(m, t)
 }
 
+// maxKconfig bounds the size of a kconfig variable: the values are lines of text.
+const maxKconfig = 64 << 10
+
 // settleKconfig gives the variables that are marked __kconfig the values of a
 // kernel. They are constants from then on, and code for other kernels is dead.
 func settleKconfig(m *ir.Module, t *target) error {
@@ -126,6 +129,10 @@ func settleKconfig(m *ir.Module, t *target) error {
 	}
 	var errs ir.Errors
 	for _, g := range vars {
+		if g.Size > maxKconfig {
+			errs.Add(g.Pos, "kconfig variable %s: %d bytes are more than the limit of %d", g.Name, g.Size, maxKconfig)
+			continue
+		}
 		data := make([]byte, g.Size)
 		text, ok := values[g.Name]
 		var err error

@@ -47,6 +47,7 @@ func TestSettleKconfig(t *testing.T) {
 		want string
 	}{
 		{extern("CONFIG_STRONG", ir.External, number, 4), "k.bpf.c:1:12: kconfig variable CONFIG_STRONG: this kernel does not define it"},
+		{extern("CONFIG_LONG", ir.Weak, number, 1<<30), "k.bpf.c:1:12: kconfig variable CONFIG_LONG: 1073741824 bytes are more than the limit of 65536"},
 		{extern("CONFIG_NAME", ir.Weak, number, 4), `k.bpf.c:1:12: kconfig variable CONFIG_NAME: value "name" does not fit type Int:"int"`},
 	} {
 		target, err := newTarget(&Options{Kconfig: strings.NewReader("CONFIG_NAME=\"name\"\n")})

@@ -21,6 +21,10 @@ import (
 // textSection is where functions are that are no programs.
 const textSection = ".text"
 
+// maxSection bounds the size of a section of data, all of which is in memory more
+// than once on its way into the kernel. It is what package usdt reads at most.
+const maxSection = 64 << 20
+
 // Object returns the object file of a module whose functions became the given
 // code. Functions without code are declarations. What the module uses and does not
 // define is an [ir.Error].
@@ -56,6 +60,9 @@ func (w *writer) write() error {
 		return err
 	}
 	w.placeData()
+	if err := w.errs.Err(); err != nil {
+		return err
+	}
 	w.makeSymbols()
 	w.relocate()
 	if err := w.errs.Err(); err != nil {
@@ -119,6 +126,10 @@ func (w *writer) placeData() {
 			continue
 		}
 		align := max(g.Align, 1)
+		if align > maxSection || g.Size > maxSection || s.length()+align+g.Size > maxSection {
+			w.errs.Add(g.Pos, "section %s is larger than %d bytes with %s", g.Section, maxSection, g.Name)
+			continue
+		}
 		s.align = max(s.align, align)
 		offset := (s.length() + align - 1) / align * align
 		if s.typ == elf.SHT_NOBITS {

@@ -245,6 +245,25 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+func TestTooLarge(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		size, align int
+	}{
+		{"object", 1 << 30, 1},
+		{"sum", maxSection - 3, 1},
+		{"alignment", 1, 1 << 30},
+	} {
+		g, big := global("g", ".bss", ir.External, tInt, 4), global("z", ".bss", ir.External, tInt, 4)
+		big.Size, big.Align = tc.size, tc.align
+		_, err := Object(&ir.Module{Globals: []*ir.Global{g, big}}, nil)
+		const want = "fixture.bpf.c:6:6: section .bss is larger than 67108864 bytes with z"
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %q", tc.name, err, want)
+		}
+	}
+}
+
 func TestUndefined(t *testing.T) {
 	at := line("bpf_loop")
 	main := fn("prog", "syscall", ir.External, tInt)
