@@ -17,9 +17,9 @@ var builtins string
 const (
 	// Bounds of what one unit may cost. The largest real unit, a program with a
 	// whole vmlinux.h, has 3.5 MB of text and expands a few million tokens.
-	maxExpansion = 10_000_000 // tokens
-	maxSource    = 64 << 20   // bytes of all files
-	maxFile      = 8 << 20    // bytes of one
+	maxExpansion = 3_000_000 // tokens
+	maxSource    = 64 << 20  // bytes of all files
+	maxFile      = 8 << 20   // bytes of one
 )
 
 // archMacro is the macro by which bpf_tracing.h knows the registers of the

@@ -60,9 +60,6 @@ var ccAstray = regexp.MustCompile(`TODO|internal error|missed/failed type check|
 // ccErrors records the errors of cc, each in our words where its own are of no
 // use to whoever wrote the program.
 func (u *unit) ccErrors(err error) {
-	if _, ok := err.(ir.Errors); ok {
-		return // from stage
-	}
 	var astray []string
 	undefined := false
 	for _, line := range strings.Split(err.Error(), "\n") {
@@ -77,7 +74,7 @@ func (u *unit) ccErrors(err error) {
 		case undefined && strings.HasPrefix(msg, "expected pointer to function"):
 			continue // it takes the undefined name for an int
 		}
-		u.errorAt(pos, "%s", msg)
+		u.errorAt(pos, "%s", strings.ReplaceAll(msg, "<EOF>", "end of file"))
 	}
 	if len(u.diags) > 0 || len(astray) == 0 {
 		return
@@ -93,7 +90,12 @@ func (u *unit) ccErrors(err error) {
 func (u *unit) ccMessage(line string) (ir.Pos, string) {
 	m := ccLine.FindStringSubmatch(line)
 	if m == nil {
-		return ir.Pos{}, strings.TrimSpace(line)
+		// "-" is the place of the end of the file.
+		msg, end := strings.CutPrefix(strings.TrimSpace(line), "-: ")
+		if f := u.src.file(u.in.File); end && f != nil {
+			return ir.Pos{File: f, Line: max(len(f.Lines)-1, 1), Col: 1}, msg
+		}
+		return ir.Pos{}, msg
 	}
 	ln, _ := strconv.Atoi(m[2])
 	col, _ := strconv.Atoi(m[3])

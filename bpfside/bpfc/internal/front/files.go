@@ -27,6 +27,8 @@ type sources struct {
 	in     *Input
 	search []string
 
+	loop     string // a file that includes itself, come what may
+	missing  map[string]bool
 	files    map[string]*ir.File // what was read, as it was
 	texts    map[string]string   // the same, before it is cut to lines
 	inserted map[string][]insertion
@@ -47,6 +49,7 @@ func newSources(ctx context.Context, in *Input) *sources {
 	s := &sources{
 		ctx:      ctx,
 		in:       in,
+		missing:  map[string]bool{},
 		files:    map[string]*ir.File{},
 		texts:    map[string]string{},
 		inserted: map[string][]insertion{},
@@ -85,6 +88,9 @@ func (s *sources) read(name string) (string, error) {
 	if text, ok := s.texts[name]; ok {
 		return text, nil
 	}
+	if s.missing[name] {
+		return "", fs.ErrNotExist
+	}
 	if s.err != nil {
 		return "", s.err
 	}
@@ -102,6 +108,7 @@ func (s *sources) read(name string) (string, error) {
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
 			s.err = fmt.Errorf("read %s: %w", name, err)
 		}
+		s.missing[name] = true
 		return "", err
 	}
 	s.size += len(text)
@@ -185,16 +192,24 @@ func (s *sources) pragma(line []cc.Token) error {
 // itself first. Neither conditions nor macros are looked at.
 func (s *sources) reach(visit func(name, text string)) {
 	seen := map[string]bool{}
+	within := map[string]bool{} // includes what is being looked at
 	var walk func(name string)
 	walk = func(name string) {
-		if seen[name] || strings.HasPrefix(name, system+"/") {
+		if strings.HasPrefix(name, system+"/") || seen[name] && !within[name] {
 			return
 		}
-		seen[name] = true
 		text, err := s.read(name)
 		if err != nil {
 			return
 		}
+		if within[name] {
+			if !strings.Contains(text, "#if") && !strings.Contains(text, "#pragma once") {
+				s.loop = name // cc would follow it until its limit
+			}
+			return
+		}
+		seen[name], within[name] = true, true
+		defer delete(within, name)
 		visit(name, text)
 		for l := (lexer{text: text}); l.hash(); {
 			header, quoted, ok := l.include()

@@ -2,6 +2,7 @@ package front
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 
@@ -80,7 +81,11 @@ func (u *unit) parse() (*cc.AST, error) {
 	var ast *cc.AST
 	u.at = ir.Pos{File: u.src.file(u.in.File)}
 	err = u.stage("parse", func() error {
-		if u.src.macrosNest() {
+		nest := u.src.macrosNest()
+		if name := u.src.loop; name != "" {
+			return ir.Errors{ir.Errorf(ir.Pos{File: u.src.file(name)}, "the file includes itself")}
+		}
+		if nest {
 			if err := checkMacros(cfg, list); err != nil {
 				return err
 			}
@@ -98,7 +103,10 @@ func (u *unit) parse() (*cc.AST, error) {
 	for _, at := range u.src.deep {
 		u.diags.Add(u.posOf(at), "this is %v", errTooDeep)
 	}
-	if err != nil {
+	var own ir.Errors
+	if errors.As(err, &own) {
+		u.diags = own
+	} else if err != nil {
 		u.ccErrors(err)
 	}
 	for _, p := range u.src.pragmaErrors {
@@ -112,7 +120,14 @@ func (u *unit) parse() (*cc.AST, error) {
 func (u *unit) stage(name string, f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			u.diags.Add(u.at, "internal error: %s: %v", name, r)
+			at, msg := u.at, fmt.Sprintf("internal error: %s: %v", name, r)
+			if name == "parse" {
+				if line, col := u.src.elvis(); line > 0 {
+					// The one program that cc is known not to survive.
+					at.Line, at.Col, msg = line, col, "x ?: y with a constant x is not supported"
+				}
+			}
+			u.diags.Add(at, "%s", msg)
 			err = u.diags.Err()
 		}
 	}()

@@ -2,6 +2,7 @@ package front
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 )
@@ -168,4 +169,22 @@ func scanIdentifiers(text string, names map[string]bool) {
 			names[l.tok()] = true
 		}
 	}
+}
+
+// elvis returns where the program first has the operator ?: without a middle, 0 if
+// it never has.
+func (s *sources) elvis() (line, col int) {
+	text := s.texts[path.Clean(s.in.File)]
+	question := -1
+	for l := (lexer{text: text}); l.next(); {
+		switch {
+		case l.tok() == ":" && question >= 0:
+			return lineOf(text, question), question - strings.LastIndexByte(text[:question], '\n')
+		case l.tok() == "?":
+			question = l.start
+		default:
+			question = -1
+		}
+	}
+	return 0, 0
 }

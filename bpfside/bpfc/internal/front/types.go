@@ -80,7 +80,7 @@ func (u *unit) record(t cc.Type) *record {
 	if !r.complete {
 		return r
 	}
-	r.size, r.align = min(max(int(a.Size()), 0), maxSize), max(a.FieldAlign(), 1)
+	r.size, r.align = int(min(max(a.Size(), 0), maxSize)), max(a.FieldAlign(), 1)
 	if key.first != nil {
 		name := key.first.NameTok()
 		r.preserve = r.preserve || u.pushed(name.Seq())
@@ -183,7 +183,7 @@ func (u *unit) member(t cc.Type, name string) (path []field, ok bool) {
 
 // maxSize is what the size of a type is cut off at, so that sums of a few do not
 // overflow. No object of that size fits anywhere.
-const maxSize = 1 << 40
+const maxSize = 1 << 30
 
 // sizeof returns the size of an object of type t in bytes: 0 if t has none.
 func (u *unit) sizeof(t cc.Type) int {
