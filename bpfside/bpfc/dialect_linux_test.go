@@ -51,6 +51,7 @@ import (
 //	// want: PROGRAM() = VALUE  what a program returned
 //	// want: len(MAP) = N       the number of elements of a map
 //	// clang: none, WHY         clang-14 cannot build it
+//	// needs: v3, WHY           older levels of the instruction set cannot do it
 //
 // The file is built by clang and by bpfc. Both have to give what is wanted, and equal
 // values in every variable and every map.
@@ -61,6 +62,7 @@ type dialectFile struct {
 	attaches []attachment
 	noload   []string
 	noClang  bool
+	needs    int // level of the instruction set
 	wants    []assignment
 }
 
@@ -107,6 +109,10 @@ func readDialect(path string) (*dialectFile, error) {
 			}
 		case "clang":
 			f.noClang = strings.HasPrefix(rest, "none, ")
+		case "needs":
+			if _, err := fmt.Sscanf(rest, "v%d,", &f.needs); err != nil {
+				return nil, fmt.Errorf("%s: %q is not vN, WHY", path, rest)
+			}
 		case "noload":
 			f.noload = append(f.noload, words...)
 		case "run":
@@ -143,6 +149,13 @@ func readDialect(path string) (*dialectFile, error) {
 		return nil, fmt.Errorf("%s: nothing is wanted", path)
 	}
 	return f, sc.Err()
+}
+
+// parallel lets the test run beside others, unless what it attaches would see them.
+func (f *dialectFile) parallel(t *testing.T) {
+	if len(f.attaches) == 0 {
+		t.Parallel()
+	}
 }
 
 // outcome is what is left when the programs have run.
@@ -631,6 +644,7 @@ func TestDialect(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			f.parallel(t)
 			var outcomes [2]*outcome
 			for i, by := range []string{"clang", "bpfc"} {
 				if by == "clang" && f.noClang {

@@ -1,4 +1,5 @@
 // __atomic builtins with orders: fetch_op, op_fetch, exchange, compare_exchange.
+// needs: v3, atomic operations that return the old value
 // want: fetched = 6 16 15 0xe
 // want: opped = 0x1e 0x10 0x11
 // want: ex = 17 40

@@ -1,5 +1,6 @@
 // __atomic_load, store and their _n forms.
 // clang: none, clang-14 has no atomic loads and stores for BPF
+// needs: v3, atomic operations that return the old value
 // want: loads = 5 6 7
 // want: bytes = 8 9
 #include <linux/bpf.h>

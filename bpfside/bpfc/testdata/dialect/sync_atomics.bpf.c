@@ -1,5 +1,6 @@
 // __sync builtins on 4 and 8 bytes, in globals and in map values; with and without use of
 // the result.
+// needs: v3, atomic operations that return the old value
 // want: w = 0xf5
 // want: l = 1007
 // want: old = 1000 1005 7
