@@ -218,7 +218,7 @@ func (g *body) builtinTypeInfo(e *cc.PostfixExpression, args []cc.ExpressionNode
 			}
 		case typeMatches:
 			for _, k := range types {
-				if coreMatches(g.btfType(t), k, false, 0) {
+				if coreMatches(g.coreType(t), k, false, 0) {
 					n = 1
 				}
 			}
@@ -314,7 +314,7 @@ func enumeratorName(e cc.ExpressionNode) (string, bool) {
 // sameTypes returns the types of the kernel that t stands for: those of its name
 // and kind, a typedef by its own name. A type without a name has none.
 func (g *body) sameTypes(t cc.Type) ([]btf.Type, error) {
-	local := withoutQualifiers(g.btfType(t))
+	local := withoutQualifiers(g.coreType(t))
 	name := local.TypeName()
 	if name == "" {
 		return nil, nil
@@ -330,6 +330,17 @@ func (g *body) sameTypes(t cc.Type) ([]btf.Type, error) {
 		}
 	}
 	return same, nil
+}
+
+// coreType returns t as BTF, to be compared with the kernel's types. It is apart
+// from the BTF of the program, which does not get larger by a question.
+func (u *unit) coreType(t cc.Type) btf.Type {
+	types := u.types
+	defer func() { u.types = types }()
+	u.types = btfTypes{}
+	b := u.btfType(t)
+	u.types.finish()
+	return b
 }
 
 // withoutQualifiers strips const, volatile, restrict and type tags, and no
