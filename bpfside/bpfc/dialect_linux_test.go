@@ -240,8 +240,8 @@ func (f *dialectFile) execute(t *testing.T, spec *ebpf.CollectionSpec) *outcome 
 		out.returns[r.program] = ret
 	}
 	if len(f.attaches) > 0 {
-		dialectTarget(0xa, 0xb, 0xc, 1, 2, 5, 6)
-		os.Getppid()
+		_ = dialectTarget(0xa, 0xb, 0xc, 1, 2, 5, 6)
+		_ = os.Getppid()
 	}
 
 	for name, v := range c.Variables {

@@ -44,6 +44,10 @@ const (
 // a kernel, so that a made-up chain does not exhaust the stack.
 const maxDepth = 500
 
+// maxSize bounds the size of a type in bytes: larger than any of a kernel, and small
+// enough that its bits have a number on machines of 32 bits.
+const maxSize = 1 << 26
+
 // typeID is the number of a type.
 type typeID uint32
 
@@ -132,6 +136,9 @@ func parse(raw []byte) (*blob, error) {
 		if n < 0 {
 			return nil, fmt.Errorf("read BTF: type %d is of kind %d, which is not known", len(b.offsets), k)
 		}
+		if size := le.Uint32(types[off+8:]); (k == kindStruct || k == kindUnion) && size > maxSize {
+			return nil, fmt.Errorf("read BTF: type %d has %d bytes", len(b.offsets), size)
+		}
 		if len(types)-off-12 < 4*n {
 			return nil, fmt.Errorf("read BTF: type %d is cut off", len(b.offsets))
 		}
@@ -185,13 +192,15 @@ type member struct {
 func (b *blob) members(t rawType) []member {
 	ms := make([]member, t.vlen())
 	for i := range ms {
-		m := member{name: string(b.stringAt(t.word(3 * i))), typ: typeID(t.word(3*i + 1)), offset: int(t.word(3*i + 2))}
+		m := member{name: string(b.stringAt(t.word(3 * i))), typ: typeID(t.word(3*i + 1))}
+		at := t.word(3*i + 2)
 		if t.kindFlag() {
-			m.bitfield, m.offset = m.offset>>24, m.offset&0xffffff
-		} else if u := b.typ(b.strip(m.typ)); u.kind() == kindInt {
+			m.bitfield, m.offset = int(at>>24), int(at&0xffffff)
+		} else {
+			m.offset = int(min(at, 8*maxSize))
 			// Before the flag the integer itself told its bits (kernels before 5.0).
-			if bits := int(u.word(0) & 0xff); bits != int(u.size)*8 {
-				m.bitfield, m.offset = bits, m.offset+int(u.word(0)>>16&0xff)
+			if u := b.typ(b.strip(m.typ)); u.kind() == kindInt && u.word(0)&0xff != u.size*8 {
+				m.bitfield, m.offset = int(u.word(0)&0xff), m.offset+int(u.word(0)>>16&0xff)
 			}
 		}
 		ms[i] = m

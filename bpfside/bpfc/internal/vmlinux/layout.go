@@ -19,12 +19,12 @@ func (w *writer) size(id typeID) int {
 		case kindTypedef, kindVolatile, kindConst, kindRestrict, kindTypeTag:
 			id = t.ref()
 		case kindArray:
-			n = mulCapped(n, int(t.word(2)))
+			n = mulCapped(n, int(min(t.word(2), maxSize)))
 			id = typeID(t.word(0))
 		case kindPtr:
 			return mulCapped(n, 8)
 		case kindInt, kindFloat, kindEnum, kindEnum64, kindStruct, kindUnion:
-			return mulCapped(n, int(t.size))
+			return mulCapped(n, int(min(t.size, maxSize)))
 		default:
 			return 0
 		}
@@ -32,12 +32,10 @@ func (w *writer) size(id typeID) int {
 	return 0
 }
 
-// mulCapped is x * y, but no more than 2^40: larger than any type, and far from an
-// overflow.
+// mulCapped is x * y, but no more than maxSize.
 func mulCapped(x, y int) int {
-	const most = 1 << 40
-	if x != 0 && y > most/x {
-		return most
+	if x != 0 && y > maxSize/x {
+		return maxSize
 	}
 	return x * y
 }
