@@ -22,7 +22,17 @@ type Options struct {
 	Globals bool // variables of the section ".bss"
 	Calls   bool // static functions, some of which may not be inlined
 	Atomics bool // that return the old value, which CPU v3 has
+	// Pointers has blocks and functions with parameters that point to objects,
+	// and objects whose scope is a block.
+	Pointers bool
+	// Helpers has calls of the helper [Helper], which no kernel has.
+	Helpers bool
 }
+
+// Helper is the number of a helper that may read and write the 16 bytes behind
+// each pointer that it is given, and each global, and whose result depends on
+// nothing else.
+const Helper = 1 << 20
 
 // Module returns a module whose last function is a program: of section
 // "syscall", with a context of [ContextSize] bytes and an I32 result. All that
@@ -86,13 +96,18 @@ func build(r *rand.Rand, o Options, m *ir.Module, f *ir.Func, values int) {
 			g.scope = append(g.scope, g.b.NewParam(integer(r), "x"))
 		}
 	}
+	var frame []*ir.Value
 	for range 1 + r.IntN(3) {
-		p := f.NewValue(ir.OpAlloca, ir.Ptr)
-		p.Size, p.Align = objectSize, 8
-		g.objects = append(g.objects, g.b.Append(p))
+		frame = append(frame, g.b.Append(g.alloca()))
 	}
-	for _, p := range g.objects {
+	for _, p := range frame {
 		g.initialize(p)
+	}
+	g.objects = append(g.objects, frame...)
+	if g.ctx == nil && o.Pointers {
+		for range r.IntN(3) {
+			g.objects = append(g.objects, g.b.NewParam(ir.Ptr, "p"))
+		}
 	}
 	for _, s := range m.Globals {
 		v := f.NewValue(ir.OpGlobal, ir.Ptr)
@@ -111,6 +126,15 @@ func build(r *rand.Rand, o Options, m *ir.Module, f *ir.Func, values int) {
 	g.b.Term = ir.Term{Kind: ir.TermRet, Args: []*ir.Value{g.digest(f.Result)}}
 	m.Funcs = append(m.Funcs, f)
 }
+
+func (g *builder) alloca() *ir.Value {
+	p := g.f.NewValue(ir.OpAlloca, ir.Ptr)
+	p.Size, p.Align = objectSize, 8
+	return p
+}
+
+// object returns one of the objects.
+func (g *builder) object() *ir.Value { return g.objects[g.IntN(len(g.objects))] }
 
 // value appends a value to the block, which is in scope if it is a number.
 func (g *builder) value(op ir.Op, t ir.Type, args ...*ir.Value) *ir.Value {
@@ -233,7 +257,7 @@ func (g *builder) cast() {
 
 // place returns where an access of size bytes is: a pointer and an offset.
 func (g *builder) place(size int) (*ir.Value, int64) {
-	p := g.objects[g.IntN(len(g.objects))]
+	p := g.object()
 	if g.IntN(4) > 0 {
 		return p, int64(g.IntN(objectSize/size) * size)
 	}
@@ -263,17 +287,17 @@ func (g *builder) memory() {
 		v.Size, v.Align, v.Imm = size, size, offset
 		v.Volatile = g.IntN(8) == 0
 	case n < 9:
-		v := g.value(ir.OpMove, ir.Void, g.objects[g.IntN(len(g.objects))], g.objects[g.IntN(len(g.objects))])
+		v := g.value(ir.OpMove, ir.Void, g.object(), g.object())
 		v.Size, v.Align = 1+g.IntN(objectSize), 8
-		if v.Args[0] != v.Args[1] {
-			v.Op = ir.OpCopy
+		if v.Args[0] != v.Args[1] && !g.o.Pointers {
+			v.Op = ir.OpCopy // two pointers may be to one object, but not here
 		}
 	case n < 10:
-		v := g.value(ir.OpSet, ir.Void, g.objects[g.IntN(len(g.objects))], g.constant(ir.I32))
+		v := g.value(ir.OpSet, ir.Void, g.object(), g.constant(ir.I32))
 		v.Size, v.Align = 1+g.IntN(objectSize), 8
 	default:
 		// The verifier takes atomics of the frame and of map values.
-		v := g.f.NewValue(ir.OpAtomic, ir.Void, g.objects[g.IntN(len(g.objects))], g.number(t))
+		v := g.f.NewValue(ir.OpAtomic, ir.Void, g.object(), g.number(t))
 		v.Atomic = ir.AtomicAdd
 		v.Size, v.Align = t.Size(), t.Size()
 		v.Imm = int64(g.IntN(objectSize/v.Size) * v.Size)
@@ -293,6 +317,10 @@ func (g *builder) memory() {
 }
 
 func (g *builder) call() {
+	if g.o.Helpers && g.IntN(2) == 0 {
+		g.helper()
+		return
+	}
 	if len(g.m.Funcs) == 0 || g.loops > 1 {
 		g.arithmetic()
 		return
@@ -300,21 +328,49 @@ func (g *builder) call() {
 	f := g.m.Funcs[g.IntN(len(g.m.Funcs))]
 	var args []*ir.Value
 	for _, p := range f.Params() {
-		args = append(args, g.number(p.Type))
+		args = append(args, g.argument(p.Type))
 	}
 	g.value(ir.OpCall, f.Result, args...).Sym = f
+}
+
+func (g *builder) helper() {
+	var args []*ir.Value
+	for range g.IntN(6) {
+		if g.IntN(2) == 0 {
+			args = append(args, g.object())
+		} else {
+			args = append(args, g.number(ir.I64))
+		}
+	}
+	g.value(ir.OpHelper, ir.I64, args...).Imm = Helper
+}
+
+// argument returns a value of type t.
+func (g *builder) argument(t ir.Type) *ir.Value {
+	if t == ir.Ptr {
+		return g.object()
+	}
+	return g.number(t)
 }
 
 // block fills a new block with a few statements, runs end, which ends it, and
 // forgets the values that were made in it.
 func (g *builder) block(b *ir.Block, end func()) {
-	known := len(g.scope)
+	known, objects := len(g.scope), len(g.objects)
 	g.b = b
 	g.depth++
+	if g.o.Pointers && g.IntN(3) == 0 {
+		p := g.f.Entry().InsertBefore(0, g.alloca())
+		g.b.Append(g.f.NewValue(ir.OpLife, ir.Void, p))
+		g.initialize(p)
+		g.objects = append(g.objects, p)
+	}
 	for range 1 + g.IntN(4) {
 		g.statement()
 	}
 	g.depth--
+	// What the next block is given does not point to what ends here.
+	g.objects = g.objects[:objects]
 	end()
 	g.scope = g.scope[:known]
 }
@@ -323,7 +379,7 @@ func (g *builder) block(b *ir.Block, end func()) {
 func (g *builder) to(b *ir.Block) ir.Edge {
 	e := ir.Edge{To: b}
 	for _, p := range b.Params {
-		e.Args = append(e.Args, g.number(p.Type))
+		e.Args = append(e.Args, g.argument(p.Type))
 	}
 	return e
 }
@@ -332,11 +388,14 @@ func (g *builder) jump(b *ir.Block) {
 	g.b.Term = ir.Term{Kind: ir.TermJump, Succs: []ir.Edge{g.to(b)}}
 }
 
-// join returns a new block with up to two parameters.
+// join returns a new block with up to two parameters, and maybe a pointer.
 func (g *builder) join() *ir.Block {
 	b := g.f.NewBlock()
 	for range g.IntN(3) {
 		b.NewParam(integer(g.Rand), "")
+	}
+	if g.o.Pointers && g.IntN(3) == 0 {
+		b.NewParam(ir.Ptr, "")
 	}
 	return b
 }
@@ -344,7 +403,13 @@ func (g *builder) join() *ir.Block {
 // enter goes on in b.
 func (g *builder) enter(b *ir.Block) {
 	g.b = b
-	g.scope = append(g.scope, b.Params...)
+	for _, p := range b.Params {
+		if p.Type == ir.Ptr {
+			g.objects = append(g.objects, p)
+		} else {
+			g.scope = append(g.scope, p)
+		}
+	}
 }
 
 // branch is an if, with or without an else.
@@ -409,7 +474,7 @@ func (g *builder) loop() {
 	zero := g.f.NewValue(ir.OpConst, ir.I32)
 	e.Args[len(e.Args)-1] = g.b.Append(zero)
 	g.b.Term = ir.Term{Kind: ir.TermJump, Succs: []ir.Edge{e}}
-	known := len(g.scope)
+	known, objects := len(g.scope), len(g.objects)
 	g.enter(head)
 	limit := g.f.NewValue(ir.OpConst, ir.I32)
 	limit.Imm = int64(1 + g.IntN(5))
@@ -436,7 +501,7 @@ func (g *builder) loop() {
 		g.b.Term = ir.Term{Kind: ir.TermIf, Args: []*ir.Value{stop}, Succs: []ir.Edge{g.to(after), back}}
 	})
 	g.loops--
-	g.scope = g.scope[:known]
+	g.scope, g.objects = g.scope[:known], g.objects[:objects]
 	g.enter(after)
 }
 

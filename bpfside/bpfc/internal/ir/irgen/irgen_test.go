@@ -13,9 +13,9 @@ import (
 // and has the textual form of itself.
 func TestModule(t *testing.T) {
 	ops := map[ir.Op]bool{}
-	for seed := range uint64(500) {
+	for seed := range uint64(150) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		m := Module(r, Options{Globals: seed%2 == 0, Calls: seed%3 == 0, Atomics: seed%5 == 0})
+		m := Module(r, Options{Globals: seed%2 == 0, Calls: seed%3 == 0, Atomics: seed%5 == 0, Pointers: seed%7 < 3, Helpers: seed%4 == 0})
 		if err := m.Check(); err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, m)
 		}
@@ -52,7 +52,7 @@ func TestModule(t *testing.T) {
 	// what has no result to compare.
 	without := map[ir.Op]bool{
 		ir.OpParam: true, ir.OpUndef: true, ir.OpFunc: true, ir.OpPtrToInt: true, ir.OpIntToPtr: true,
-		ir.OpLife: true, ir.OpHelper: true, ir.OpBarrier: true,
+		ir.OpBarrier: true,
 	}
 	for op := ir.OpParam; op <= ir.OpBarrier; op++ {
 		if ops[op] == without[op] {
