@@ -416,7 +416,7 @@ func (g *builder) enter(b *ir.Block) {
 func (g *builder) branch() {
 	cond := g.condition()
 	from, yes, after := g.b, g.f.NewBlock(), g.join()
-	no := ir.Edge{To: after}
+	var no ir.Edge
 	if g.IntN(2) == 0 {
 		no = ir.Edge{To: g.f.NewBlock()}
 	} else {
