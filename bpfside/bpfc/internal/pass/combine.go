@@ -34,7 +34,7 @@ func combine(f *ir.Func) bool {
 type combiner struct {
 	f        *ir.Func
 	replaced *ir.Replacement
-	uses     []int // by ID, as counted before the sweep
+	uses     []int // by ID: readers before the sweep, and those that it has added
 	block    *ir.Block
 	out      []*ir.Value // of the block
 	pos      ir.Pos      // of the value that is rewritten
@@ -48,6 +48,7 @@ func (c *combiner) sweep(b *ir.Block) {
 		resolve(c.replaced, v.Args)
 		if w := c.simplify(v); w != v {
 			c.replaced.Set(v, w)
+			c.use([]*ir.Value{w}, c.readers(v))
 			c.changed = true
 			if isPure(v) || v.Op == ir.OpLoad { // which rules do not replace if volatile
 				continue
@@ -125,8 +126,10 @@ func (c *combiner) term(t *ir.Term) {
 		switch {
 		case x.Op == ir.OpZext, x.Op == ir.OpSext:
 			t.Args[0] = x.Args[0]
+			c.use(t.Args, 1)
 		case x.Op == ir.OpTrunc && hasZeroHalf(x.Args[0]):
 			t.Args[0] = x.Args[0]
+			c.use(t.Args, 1)
 		default:
 			return
 		}
@@ -149,6 +152,7 @@ func (c *combiner) emitSized(op ir.Op, t ir.Type, size int, args ...*ir.Value) *
 
 func (c *combiner) emitValue(v *ir.Value) *ir.Value {
 	v.Pos, v.Block = c.pos, c.block
+	c.use(v.Args, 1)
 	if w := c.simplify(v); w != v {
 		return w
 	}
@@ -166,14 +170,43 @@ func (c *combiner) constant(t ir.Type, x int64) *ir.Value {
 }
 
 // become changes v in place.
-func become(v *ir.Value, op ir.Op, args ...*ir.Value) *ir.Value {
+func (c *combiner) become(v *ir.Value, op ir.Op, args ...*ir.Value) *ir.Value {
+	c.use(args, 1)
+	c.use(v.Args, -1)
 	v.Op, v.Args = op, args
 	return v
 }
 
+// setArg has v read x as operand i.
+func (c *combiner) setArg(v *ir.Value, i int, x *ir.Value) *ir.Value {
+	c.use([]*ir.Value{x}, 1)
+	c.use(v.Args[i:i+1], -1)
+	v.Args[i] = x
+	return v
+}
+
+// use notes n more readers of each of vs. A value may have fewer readers than
+// are counted, such as one that was removed, but never more.
+func (c *combiner) use(vs []*ir.Value, n int) {
+	for _, v := range vs {
+		if more := v.ID + 1 - len(c.uses); more > 0 {
+			c.uses = append(c.uses, make([]int, more)...)
+		}
+		c.uses[v.ID] += n
+	}
+}
+
+// readers returns how many readers of v are counted.
+func (c *combiner) readers(v *ir.Value) int {
+	if v.ID >= len(c.uses) {
+		return 0
+	}
+	return c.uses[v.ID]
+}
+
 // single says whether v has one reader, which is the value that is rewritten.
 func (c *combiner) single(v *ir.Value) bool {
-	return v.ID >= len(c.uses) || c.uses[v.ID] <= 1
+	return c.readers(v) <= 1
 }
 
 // constOf returns the number that v is.

@@ -18,7 +18,7 @@ func (c *combiner) binary(v *ir.Value) *ir.Value {
 		if isCommutative(v.Op) && y.Op == ir.OpConst && x.Op == v.Op {
 			if inner, ok := constOf(x.Args[1]); ok {
 				z, _ := evalBinary(v.Op, v.Type, inner, y.Imm)
-				return become(v, v.Op, x.Args[0], c.constant(v.Type, z))
+				return c.become(v, v.Op, x.Args[0], c.constant(v.Type, z))
 			}
 		}
 	}
@@ -71,28 +71,28 @@ func (c *combiner) addPtr(v, p, y *ir.Value) *ir.Value {
 	switch {
 	case isNumber && p.Op == ir.OpAdd:
 		if m, ok := constOf(p.Args[1]); ok {
-			return become(v, ir.OpAdd, p.Args[0], c.constant(ir.I64, m+n))
+			return c.become(v, ir.OpAdd, p.Args[0], c.constant(ir.I64, m+n))
 		}
 	case isNumber && p.Op == ir.OpGlobal && p.Sym.(*ir.Global).Section != ".maps":
 		v.Sym, v.Imm = p.Sym, p.Imm+n
-		return become(v, ir.OpGlobal)
+		return c.become(v, ir.OpGlobal)
 	case isNumber:
 	case p.Op == ir.OpGlobal && p.Imm != 0 && isOffset(p.Imm): // all indexes of an object share its address
 		base := c.f.NewValue(ir.OpGlobal, ir.Ptr)
 		base.Sym = p.Sym
-		return become(v, ir.OpAdd, c.emit(ir.OpAdd, ir.Ptr, c.emitValue(base), y), c.constant(ir.I64, p.Imm))
+		return c.become(v, ir.OpAdd, c.emit(ir.OpAdd, ir.Ptr, c.emitValue(base), y), c.constant(ir.I64, p.Imm))
 	case p.Op == ir.OpAdd && (c.single(p) || p.Args[0].Op == ir.OpAlloca) && p.Args[1].Op == ir.OpConst: // (q + n) + y
-		return become(v, ir.OpAdd, c.emit(ir.OpAdd, ir.Ptr, p.Args[0], y), p.Args[1])
+		return c.become(v, ir.OpAdd, c.emit(ir.OpAdd, ir.Ptr, p.Args[0], y), p.Args[1])
 	case y.Op == ir.OpAdd && c.single(y): // p + (i + n); i - n may be what makes it positive
 		if m, ok := constOf(y.Args[1]); ok && m > 0 {
-			return become(v, ir.OpAdd, c.emit(ir.OpAdd, ir.Ptr, p, y.Args[0]), y.Args[1])
+			return c.become(v, ir.OpAdd, c.emit(ir.OpAdd, ir.Ptr, p, y.Args[0]), y.Args[1])
 		}
 	case (y.Op == ir.OpShl || y.Op == ir.OpMul) && c.single(y) && y.Args[1].Op == ir.OpConst: // p + ((i + n) << k)
 		if i := y.Args[0]; i.Op == ir.OpAdd && c.single(i) {
 			if m, ok := constOf(i.Args[1]); ok && m > 0 {
 				scaled, _ := evalBinary(y.Op, ir.I64, m, y.Args[1].Imm)
 				index := c.emit(y.Op, ir.I64, i.Args[0], y.Args[1])
-				return become(v, ir.OpAdd, c.emit(ir.OpAdd, ir.Ptr, p, index), c.constant(ir.I64, scaled))
+				return c.become(v, ir.OpAdd, c.emit(ir.OpAdd, ir.Ptr, p, index), c.constant(ir.I64, scaled))
 			}
 		}
 	}
@@ -105,7 +105,7 @@ func (c *combiner) sub(v, x, y *ir.Value) *ir.Value {
 		if t == ir.Ptr {
 			t = ir.I64
 		}
-		return become(v, ir.OpAdd, x, c.constant(t, -n))
+		return c.become(v, ir.OpAdd, x, c.constant(t, -n))
 	}
 	switch {
 	case v.Type == ir.Ptr:
@@ -133,10 +133,10 @@ func (c *combiner) mul(v, x, y *ir.Value) *ir.Value {
 	case 1:
 		return x
 	case -1:
-		return become(v, ir.OpSub, c.constant(v.Type, 0), x)
+		return c.become(v, ir.OpSub, c.constant(v.Type, 0), x)
 	}
 	if k, ok := log2(v.Type, n); ok {
-		return become(v, ir.OpShl, x, c.constant(v.Type, k))
+		return c.become(v, ir.OpShl, x, c.constant(v.Type, k))
 	}
 	return nil
 }
@@ -156,9 +156,9 @@ func (c *combiner) unsignedDivision(v, x, y *ir.Value) *ir.Value {
 	case n == 0:
 		return x
 	case isPower && v.Op == ir.OpUDiv:
-		return become(v, ir.OpLShr, x, c.constant(v.Type, k))
+		return c.become(v, ir.OpLShr, x, c.constant(v.Type, k))
 	case isPower:
-		return become(v, ir.OpAnd, x, c.constant(v.Type, n-1))
+		return c.become(v, ir.OpAnd, x, c.constant(v.Type, n-1))
 	}
 	return nil
 }
@@ -183,11 +183,11 @@ func (c *combiner) signedDivision(v, x, y *ir.Value) *ir.Value {
 	case n == 1, n == -1 && !isDiv:
 		return c.constant(v.Type, 0)
 	case n == -1:
-		return become(v, ir.OpSub, c.constant(v.Type, 0), x)
+		return c.become(v, ir.OpSub, c.constant(v.Type, 0), x)
 	case n > 0 && isNonNegative(x) && isDiv:
-		return become(v, ir.OpUDiv, x, y)
+		return c.become(v, ir.OpUDiv, x, y)
 	case n > 0 && isNonNegative(x):
-		return become(v, ir.OpUMod, x, y)
+		return c.become(v, ir.OpUMod, x, y)
 	}
 	k, isPower := log2(v.Type, n)
 	if !isPower || n < 0 {
@@ -199,10 +199,10 @@ func (c *combiner) signedDivision(v, x, y *ir.Value) *ir.Value {
 	bias := c.emit(ir.OpLShr, v.Type, sign, c.constant(v.Type, width-k))
 	sum := c.emit(ir.OpAdd, v.Type, x, bias)
 	if isDiv {
-		return become(v, ir.OpAShr, sum, c.constant(v.Type, k))
+		return c.become(v, ir.OpAShr, sum, c.constant(v.Type, k))
 	}
 	whole := c.emit(ir.OpAnd, v.Type, sum, c.constant(v.Type, -n))
-	return become(v, ir.OpSub, x, whole)
+	return c.become(v, ir.OpSub, x, whole)
 }
 
 func (c *combiner) and(v, x, y *ir.Value) *ir.Value {
@@ -224,14 +224,14 @@ func (c *combiner) and(v, x, y *ir.Value) *ir.Value {
 	case ^mask&^zeros == 0:
 		return x
 	case v.Type == ir.I64 && mask == 1<<32-1:
-		return become(v, ir.OpZext, c.emit(ir.OpTrunc, ir.I32, x))
+		return c.become(v, ir.OpZext, c.emit(ir.OpTrunc, ir.I32, x))
 	case v.Type == ir.I64 && mask>>32 == 0 && !isImm32(n):
 		low := c.emit(ir.OpTrunc, ir.I32, x)
-		return become(v, ir.OpZext, c.emit(ir.OpAnd, ir.I32, low, c.constant(ir.I32, n)))
+		return c.become(v, ir.OpZext, c.emit(ir.OpAnd, ir.I32, low, c.constant(ir.I32, n)))
 	}
 	// Bits that an operation sets and the mask drops.
 	if (x.Op == ir.OpOr || x.Op == ir.OpXor) && x.Args[1].Op == ir.OpConst && x.Args[1].Imm&n == 0 {
-		return become(v, ir.OpAnd, x.Args[0], y)
+		return c.become(v, ir.OpAnd, x.Args[0], y)
 	}
 	return nil
 }
@@ -248,7 +248,7 @@ func (c *combiner) orXor(v, x, y *ir.Value) *ir.Value {
 		return y
 	case v.Op == ir.OpXor && isConst(y, 1) && x.Op == ir.OpCmp && v.Type == ir.I32:
 		v.Cond = x.Cond.Not()
-		return become(v, ir.OpCmp, x.Args[0], x.Args[1])
+		return c.become(v, ir.OpCmp, x.Args[0], x.Args[1])
 	}
 	return nil
 }
@@ -266,13 +266,13 @@ func (c *combiner) shift(v, x, y *ir.Value) *ir.Value {
 		return x
 	}
 	if int64(n) != y.Imm {
-		return become(v, v.Op, x, c.constant(v.Type, int64(n)))
+		return c.become(v, v.Op, x, c.constant(v.Type, int64(n)))
 	}
 	if ^zeroBits(v, knownDepth) == 0 {
 		return c.constant(v.Type, 0)
 	}
 	if v.Op == ir.OpAShr && isNonNegative(x) {
-		return become(v, ir.OpLShr, x, y)
+		return c.become(v, ir.OpLShr, x, y)
 	}
 	m, ok := uint(0), false
 	if x.Op == ir.OpShl || x.Op == ir.OpLShr || x.Op == ir.OpAShr {
@@ -283,25 +283,25 @@ func (c *combiner) shift(v, x, y *ir.Value) *ir.Value {
 	}
 	switch {
 	case x.Op == v.Op && n+m < width:
-		return become(v, v.Op, x.Args[0], c.constant(v.Type, int64(n+m)))
+		return c.become(v, v.Op, x.Args[0], c.constant(v.Type, int64(n+m)))
 	case x.Op == v.Op && v.Op != ir.OpAShr:
 		return c.constant(v.Type, 0)
 	case x.Op == v.Op:
-		return become(v, v.Op, x.Args[0], c.constant(v.Type, int64(width-1)))
+		return c.become(v, v.Op, x.Args[0], c.constant(v.Type, int64(width-1)))
 	case n != m:
 	case v.Op == ir.OpLShr && x.Op == ir.OpShl: // the low width-n bits
 		return c.lowBits(v, x.Args[0], width-n)
 	case v.Op == ir.OpShl: // all but the low n bits
 		if mask := int64(-1) << n; isImm32(mask) {
-			return become(v, ir.OpAnd, x.Args[0], c.constant(v.Type, mask))
+			return c.become(v, ir.OpAnd, x.Args[0], c.constant(v.Type, mask))
 		}
 	case v.Op == ir.OpAShr && x.Op == ir.OpShl:
 		switch width - n {
 		case 8, 16:
 			v.Size = int(width-n) / 8
-			return become(v, ir.OpSextIn, x.Args[0])
+			return c.become(v, ir.OpSextIn, x.Args[0])
 		case 32:
-			return become(v, ir.OpSext, c.emit(ir.OpTrunc, ir.I32, x.Args[0]))
+			return c.become(v, ir.OpSext, c.emit(ir.OpTrunc, ir.I32, x.Args[0]))
 		}
 	}
 	return nil
@@ -310,7 +310,7 @@ func (c *combiner) shift(v, x, y *ir.Value) *ir.Value {
 // lowBits has v be the low bits of x, if one instruction can.
 func (c *combiner) lowBits(v, x *ir.Value, bits uint) *ir.Value {
 	if mask := int64(1)<<bits - 1; isImm32(mask) || bits == 32 {
-		return become(v, ir.OpAnd, x, c.constant(v.Type, mask))
+		return c.become(v, ir.OpAnd, x, c.constant(v.Type, mask))
 	}
 	return nil
 }

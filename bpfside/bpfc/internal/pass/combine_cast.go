@@ -26,10 +26,13 @@ func (c *combiner) sext(v *ir.Value) *ir.Value {
 	case x.Op == ir.OpConst:
 		return c.constant(ir.I64, x.Imm)
 	case isNonNegative(x):
-		return become(v, ir.OpZext, x)
+		return c.become(v, ir.OpZext, x)
+	case x.Op == ir.OpLoad && (x.Signed || x.Size == 4) && c.single(x):
+		x.Type, x.Signed = ir.I64, true
+		return x
 	case x.Op == ir.OpSextIn && c.single(x):
 		v.Size = x.Size
-		return become(v, ir.OpSextIn, c.emit(ir.OpZext, ir.I64, x.Args[0]))
+		return c.become(v, ir.OpSextIn, c.emit(ir.OpZext, ir.I64, x.Args[0]))
 	}
 	return nil
 }
@@ -52,22 +55,22 @@ func (c *combiner) trunc(v *ir.Value) *ir.Value {
 	case ir.OpSextIn:
 		if c.single(x) {
 			v.Size = x.Size
-			return become(v, ir.OpSextIn, c.emit(ir.OpTrunc, ir.I32, x.Args[0]))
+			return c.become(v, ir.OpSextIn, c.emit(ir.OpTrunc, ir.I32, x.Args[0]))
 		}
 	case ir.OpAdd, ir.OpSub, ir.OpMul, ir.OpAnd, ir.OpOr, ir.OpXor:
 		a, b := x.Args[0], x.Args[1]
 		if c.single(x) && isNarrow(a) && isNarrow(b) {
-			return become(v, x.Op, c.emit(ir.OpTrunc, ir.I32, a), c.emit(ir.OpTrunc, ir.I32, b))
+			return c.become(v, x.Op, c.emit(ir.OpTrunc, ir.I32, a), c.emit(ir.OpTrunc, ir.I32, b))
 		}
 	case ir.OpShl:
 		if n, ok := shiftCount(x); ok && n >= 32 {
 			return c.constant(ir.I32, 0)
 		} else if ok && c.single(x) && isNarrow(x.Args[0]) {
-			return become(v, ir.OpShl, c.emit(ir.OpTrunc, ir.I32, x.Args[0]), c.constant(ir.I32, int64(n)))
+			return c.become(v, ir.OpShl, c.emit(ir.OpTrunc, ir.I32, x.Args[0]), c.constant(ir.I32, int64(n)))
 		}
 	case ir.OpLShr:
 		if n, ok := shiftCount(x); ok && n < 32 && c.single(x) && x.Args[0].Op == ir.OpZext {
-			return become(v, ir.OpLShr, x.Args[0].Args[0], c.constant(ir.I32, int64(n)))
+			return c.become(v, ir.OpLShr, x.Args[0].Args[0], c.constant(ir.I32, int64(n)))
 		}
 	}
 	return nil
@@ -99,7 +102,7 @@ func (c *combiner) sextIn(v *ir.Value) *ir.Value {
 	case x.Op == ir.OpSextIn && x.Size <= v.Size:
 		return x
 	case x.Op == ir.OpSextIn && c.single(x):
-		return become(v, ir.OpSextIn, x.Args[0])
+		return c.become(v, ir.OpSextIn, x.Args[0])
 	case x.Op == ir.OpLoad && x.Signed && x.Size <= v.Size:
 		return x
 	case x.Op == ir.OpLoad && x.Size == v.Size && !x.Volatile && c.single(x):
@@ -107,7 +110,7 @@ func (c *combiner) sextIn(v *ir.Value) *ir.Value {
 		return x
 	case x.Op == ir.OpAnd:
 		if n, ok := constOf(x.Args[1]); ok && uint64(n)&sizeMask(v.Size) == sizeMask(v.Size) {
-			return become(v, ir.OpSextIn, x.Args[0])
+			return c.become(v, ir.OpSextIn, x.Args[0])
 		}
 	}
 	return nil
@@ -122,11 +125,11 @@ func (c *combiner) bswap(v *ir.Value) *ir.Value {
 		if v.Size == v.Type.Size() {
 			return x.Args[0]
 		}
-		return become(v, ir.OpAnd, x.Args[0], c.constant(v.Type, int64(sizeMask(v.Size))))
+		return c.become(v, ir.OpAnd, x.Args[0], c.constant(v.Type, int64(sizeMask(v.Size))))
 	}
 	if x.Op == ir.OpAnd && c.single(x) {
 		if n, ok := constOf(x.Args[1]); ok && uint64(n)&sizeMask(v.Size) == sizeMask(v.Size) {
-			return become(v, ir.OpBswap, x.Args[0])
+			return c.become(v, ir.OpBswap, x.Args[0])
 		}
 	}
 	return nil
@@ -155,14 +158,14 @@ func (c *combiner) intToPtr(v *ir.Value) *ir.Value {
 		return x.Args[0]
 	case ir.OpAdd:
 		if p := x.Args[0]; p.Op == ir.OpPtrToInt && c.single(x) {
-			return become(v, ir.OpAdd, p.Args[0], x.Args[1])
+			return c.become(v, ir.OpAdd, p.Args[0], x.Args[1])
 		}
 		if p := x.Args[1]; p.Op == ir.OpPtrToInt && c.single(x) {
-			return become(v, ir.OpAdd, p.Args[0], x.Args[0])
+			return c.become(v, ir.OpAdd, p.Args[0], x.Args[0])
 		}
 	case ir.OpSub:
 		if p := x.Args[0]; p.Op == ir.OpPtrToInt && c.single(x) {
-			return become(v, ir.OpSub, p.Args[0], x.Args[1])
+			return c.become(v, ir.OpSub, p.Args[0], x.Args[1])
 		}
 	}
 	return nil

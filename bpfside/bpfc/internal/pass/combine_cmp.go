@@ -12,20 +12,20 @@ func (c *combiner) compare(v *ir.Value) *ir.Value {
 		return c.truth(evalCmp(v.Cond, x.Type, x.Imm, y.Imm))
 	case x.Op == ir.OpConst:
 		v.Cond = v.Cond.Swap()
-		return become(v, ir.OpCmp, y, x)
+		return c.become(v, ir.OpCmp, y, x)
 	case x == y:
 		return c.truth(evalCmp(v.Cond, ir.I64, 0, 0))
 	case x.Op == ir.OpZext && y.Op == ir.OpZext, x.Op == ir.OpSext && y.Op == ir.OpSext:
 		if x.Op == ir.OpZext {
 			v.Cond = unsigned(v.Cond)
 		}
-		return become(v, ir.OpCmp, x.Args[0], y.Args[0])
+		return c.become(v, ir.OpCmp, x.Args[0], y.Args[0])
 	case x.Type == ir.Ptr:
 		if w := c.compareInside(v, x, y); w != nil {
 			return w
 		}
 	case x.Op == ir.OpPtrToInt && y.Op == ir.OpPtrToInt:
-		return become(v, ir.OpCmp, x.Args[0], y.Args[0])
+		return c.become(v, ir.OpCmp, x.Args[0], y.Args[0])
 	}
 	if w := c.equalSmall(v, x, y); w != nil {
 		return w
@@ -115,7 +115,7 @@ func (c *combiner) limit(v, x, y *ir.Value) *ir.Value {
 			return c.truth((n == 0) == (v.Cond == ir.UGE))
 		case n == 1:
 			v.Cond = map[ir.Cond]ir.Cond{ir.ULT: ir.EQ, ir.UGE: ir.NE}[v.Cond]
-			return become(v, ir.OpCmp, x, c.constant(x.Type, 0))
+			return c.become(v, ir.OpCmp, x, c.constant(x.Type, 0))
 		}
 	case ir.ULE, ir.UGT:
 		switch {
@@ -159,11 +159,11 @@ func (c *combiner) compareWide(v, x, y *ir.Value) *ir.Value {
 		if y.Imm != 0 || v.Cond != ir.EQ && v.Cond != ir.NE {
 			return nil
 		}
-		return become(v, ir.OpCmp, x.Args[0], c.constant(ir.Ptr, 0))
+		return c.become(v, ir.OpCmp, x.Args[0], c.constant(ir.Ptr, 0))
 	default:
 		return nil
 	}
-	return become(v, ir.OpCmp, x.Args[0], c.constant(ir.I32, y.Imm))
+	return c.become(v, ir.OpCmp, x.Args[0], c.constant(ir.I32, y.Imm))
 }
 
 // compareInside compares two addresses by how far they are behind the same one,
@@ -175,10 +175,10 @@ func (c *combiner) compareInside(v, x, y *ir.Value) *ir.Value {
 	switch {
 	case base != other:
 	case i != nil && k == nil:
-		return become(v, ir.OpCmp, i, c.constant(ir.I64, m-n))
+		return c.become(v, ir.OpCmp, i, c.constant(ir.I64, m-n))
 	case i == nil && k != nil:
 		v.Cond = v.Cond.Swap()
-		return become(v, ir.OpCmp, k, c.constant(ir.I64, n-m))
+		return c.become(v, ir.OpCmp, k, c.constant(ir.I64, n-m))
 	}
 	return nil
 }
@@ -222,7 +222,7 @@ func (c *combiner) equal(v, x, y *ir.Value) *ir.Value {
 			return x
 		}
 		v.Cond = x.Cond.Not()
-		return become(v, ir.OpCmp, x.Args[0], x.Args[1])
+		return c.become(v, ir.OpCmp, x.Args[0], x.Args[1])
 	}
 	var m int64
 	isNumber := false
@@ -232,28 +232,28 @@ func (c *combiner) equal(v, x, y *ir.Value) *ir.Value {
 	switch x.Op {
 	case ir.OpAdd:
 		if isNumber && c.single(x) {
-			return become(v, ir.OpCmp, x.Args[0], c.constant(x.Type, n-m))
+			return c.become(v, ir.OpCmp, x.Args[0], c.constant(x.Type, n-m))
 		}
 	case ir.OpXor:
 		if isNumber && c.single(x) {
-			return become(v, ir.OpCmp, x.Args[0], c.constant(x.Type, n^m))
+			return c.become(v, ir.OpCmp, x.Args[0], c.constant(x.Type, n^m))
 		}
 		if n == 0 && !isNumber {
-			return become(v, ir.OpCmp, x.Args[0], x.Args[1])
+			return c.become(v, ir.OpCmp, x.Args[0], x.Args[1])
 		}
 	case ir.OpSub:
 		if n == 0 {
-			return become(v, ir.OpCmp, x.Args[0], x.Args[1])
+			return c.become(v, ir.OpCmp, x.Args[0], x.Args[1])
 		}
 	case ir.OpBswap:
 		if arg := x.Args[0]; c.single(x) && zeroBits(arg, knownDepth)|zeroBits(x, 0)|sizeMask(x.Size) == ^uint64(0) {
-			return become(v, ir.OpCmp, arg, c.constant(x.Type, swapBytes(n, x.Size)))
+			return c.become(v, ir.OpCmp, arg, c.constant(x.Type, swapBytes(n, x.Size)))
 		}
 	case ir.OpAnd:
 		// x & 8 == 8, of one bit, is x & 8 != 0, for which there is an instruction.
 		if _, ok := log2(x.Type, n); ok && isNumber && m == n {
 			v.Cond = v.Cond.Not()
-			return become(v, ir.OpCmp, x, c.constant(x.Type, 0))
+			return c.become(v, ir.OpCmp, x, c.constant(x.Type, 0))
 		}
 	case ir.OpLShr:
 		// x >> k == 0 is not made x < 1<<k: one who then reads x >> k has compared it.
@@ -274,9 +274,9 @@ func (c *combiner) equalSmall(v, x, y *ir.Value) *ir.Value {
 		if n != extendIn(n, x.Size, true) {
 			return c.truth(v.Cond == ir.NE)
 		}
-		return become(v, ir.OpCmp, c.dropSign(x), c.constant(x.Type, n&int64(sizeMask(x.Size))))
+		return c.become(v, ir.OpCmp, c.dropSign(x), c.constant(x.Type, n&int64(sizeMask(x.Size))))
 	case c.isSigned(y) && x.Size == y.Size && x != y:
-		return become(v, ir.OpCmp, c.dropSign(x), c.dropSign(y))
+		return c.become(v, ir.OpCmp, c.dropSign(x), c.dropSign(y))
 	}
 	return nil
 }

@@ -13,8 +13,7 @@ func (c *combiner) access(v *ir.Value) *ir.Value {
 	case ir.OpAdd:
 		if n, ok := constOf(p.Args[1]); ok && isOffset(v.Imm+n) {
 			v.Imm += n
-			v.Args[0] = p.Args[0]
-			return v
+			return c.setArg(v, 0, p.Args[0])
 		}
 	case ir.OpGlobal:
 		// One address serves all accesses of an object, at their offsets.
@@ -22,8 +21,7 @@ func (c *combiner) access(v *ir.Value) *ir.Value {
 			base := c.f.NewValue(ir.OpGlobal, ir.Ptr)
 			base.Sym = p.Sym
 			v.Imm += p.Imm
-			v.Args[0] = c.emitValue(base)
-			return v
+			return c.setArg(v, 0, c.emitValue(base))
 		}
 	}
 	switch v.Op {
@@ -53,18 +51,15 @@ func (c *combiner) storeLow(v *ir.Value) *ir.Value {
 	switch x.Op {
 	case ir.OpTrunc, ir.OpZext, ir.OpSext:
 		if v.Size <= 4 {
-			v.Args[1] = x.Args[0]
-			return v
+			return c.setArg(v, 1, x.Args[0])
 		}
 	case ir.OpSextIn:
 		if v.Size <= x.Size {
-			v.Args[1] = x.Args[0]
-			return v
+			return c.setArg(v, 1, x.Args[0])
 		}
 	case ir.OpAnd:
 		if n, ok := constOf(x.Args[1]); ok && uint64(n)&sizeMask(v.Size) == sizeMask(v.Size) {
-			v.Args[1] = x.Args[0]
-			return v
+			return c.setArg(v, 1, x.Args[0])
 		}
 	}
 	return nil
