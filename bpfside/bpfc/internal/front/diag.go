@@ -90,12 +90,14 @@ func (u *unit) ccErrors(err error) {
 func (u *unit) ccMessage(line string) (ir.Pos, string) {
 	m := ccLine.FindStringSubmatch(line)
 	if m == nil {
-		// "-" is the place of the end of the file.
 		msg, end := strings.CutPrefix(strings.TrimSpace(line), "-: ")
-		if f := u.src.file(u.in.File); end && f != nil {
-			return ir.Pos{File: f, Line: max(len(f.Lines)-1, 1), Col: 1}, msg
+		if end {
+			return u.end(), msg
 		}
 		return ir.Pos{}, msg
+	}
+	if m[1] == "<end>" {
+		return u.end(), "unexpected end of file"
 	}
 	ln, _ := strconv.Atoi(m[2])
 	col, _ := strconv.Atoi(m[3])
@@ -104,4 +106,17 @@ func (u *unit) ccMessage(line string) (ir.Pos, string) {
 		return ir.Pos{}, m[1] + ": " + m[4]
 	}
 	return pos, m[4]
+}
+
+// end returns the end of the program.
+func (u *unit) end() ir.Pos {
+	f := u.src.file(u.in.File)
+	if f == nil {
+		return ir.Pos{}
+	}
+	n := len(f.Lines)
+	for n > 1 && strings.TrimSpace(f.Lines[n-1]) == "" {
+		n--
+	}
+	return ir.Pos{File: f, Line: n, Col: len(f.Lines[n-1]) + 1}
 }

@@ -77,6 +77,7 @@ func (u *unit) parse() (*cc.AST, error) {
 		{Name: "<builtin>", Value: builtins},
 		{Name: "<command line>", Value: commandLine(u.in)},
 		{Name: u.in.File},
+		{Name: "<end>", Value: tail},
 	}
 	var ast *cc.AST
 	u.at = ir.Pos{File: u.src.file(u.in.File)}
