@@ -100,11 +100,18 @@ func (g *body) atomic(e *cc.PostfixExpression, name string, a atomicFunc, args [
 		return g.refuse(e, t, "%s of %d bytes is not supported: eBPF has atomic operations of 4 and 8 bytes", name, size)
 	case p.align < size:
 		return g.refuse(e, t, "%s of what is not aligned is not supported", name)
-	case isPointer(elem):
-		return g.refuse(e, t, "%s of a pointer is not supported", name)
 	}
 	g.atNode(e)
-	return a.emit(g, p, args, wanted)
+	if !isPointer(elem) {
+		return a.emit(g, p, args, wanted)
+	}
+	// The machine knows integers alone.
+	p.t = g.basic(cc.ULong)
+	v := a.emit(g, p, args, wanted)
+	if v == nil || a.result == atomicBool {
+		return v
+	}
+	return g.convert(e, v, p.t, elem)
 }
 
 // atomicOp appends an atomic operation on p.
@@ -177,16 +184,16 @@ func (g *body) compareExchangeAt(p place, args []cc.ExpressionNode, _ bool) *ir.
 
 func (g *body) exchangeIf(p place, args []cc.ExpressionNode, value *ir.Value) *ir.Value {
 	expected := g.deref(args[1], args[1])
-	want := g.load(args[1], expected)
-	if want == nil || want.Type != g.irType(p.t) {
-		return g.refuse(args[1], g.basic(cc.Bool), "what is expected has another type than what is compared")
+	if g.sizeof(expected.t) != g.sizeof(p.t) {
+		return g.refuse(args[1], g.basic(cc.Bool), "what is expected has another size than what is compared")
 	}
+	want := g.convert(args[1], g.load(args[1], expected), expected.t, p.t)
 	old := g.atomicOp(ir.AtomicCmpXchg, p, true, want, value)
 	same := g.compare(ir.EQ, old, want)
 	failed, after := g.block(), g.block()
 	g.branch(same, after, failed, 0)
 	g.enter(failed)
-	g.store(args[1], expected, old)
+	g.store(args[1], expected, g.convert(args[1], old, p.t, expected.t))
 	g.jump(after)
 	g.enter(after)
 	return same

@@ -47,6 +47,8 @@ func (g *body) variable(at cc.Node, d *cc.Declarator) place {
 	var v *ir.Global
 	if s, ok := g.statics[d]; ok {
 		v = g.staticLocal(g.f, s.in, s.id)
+	} else if d.Linkage() == cc.None {
+		g.errorf(at, "internal error: %s has no object", d.Name())
 	} else {
 		v = g.global(d)
 	}

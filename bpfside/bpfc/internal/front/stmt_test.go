@@ -54,6 +54,12 @@ var stmtRows = []cRow{
 	{"long s = 0, n = 5; switch (n % 4) { case 0: do { s++; case 3: s++; case 2: s++; case 1: s++; } while ((n -= 4) > 0); } return s;", 5},
 	{"enum color c = one * 5; switch (c) { case RED: return 1; case GREEN: return 2; case BLUE: return 3; } return 4;", 2},
 
+	{"long s = 0; switch (two) { case 2: s = 1; __attribute__((fallthrough)); case 3: s += 2; } return s;", 3},
+	{"switch (seven) { default: ; } return 4;", 4},
+	{"switch (one) ; return 4;", 4},
+	{"for (int i = 0; ; i++) switch (i) { case 3: return i; default: continue; }", 3},
+	{"long s = 0; while (0) s = 5; do s++; while (0); if (1) s++; else s = 9; return s;", 2},
+
 	// Structs and unions.
 	{"struct pair p = { 3, 4 }; return p.a * 10 + p.b;", 34},
 	{"struct pair p = { .b = 4 }; return p.a * 10 + p.b;", 4},
@@ -70,6 +76,18 @@ var stmtRows = []cRow{
 	{"struct { int n; struct pair p[2]; } v = { 1, { { 2, 3 }, { 4, 5 } } }; return v.p[one].b;", 5},
 	{"union { long l; int i[2]; } v; v.l = big; return v.i[1] == big >> 32;", 1},
 	{"struct pair p[3] = { [1] = { .b = 5 } }; return p[one].b + p[0].a + p[two].b;", 5},
+
+	{"return *&(int){ seven } + (int){ 1 } + ((struct pair){}).b + sizeof (int[]){ 1, 2, 3 };", 20},
+	{"int *p = (int[]){ 1, two, 3 }; return p[1];", 2},
+	{"struct pair v[2] = { make(1, 2), { 3, 4 } }; return v[0].b * 10 + v[1].a;", 23},
+	{"struct { struct pair p; int z; } v = { .p = make(1, 2), .p.a = 5, .z = 9 }; return v.p.a + v.p.b + v.z;", 16},
+	{"const char *s = one ? \"yes\" : \"no\"; return s[0];", 'y'},
+	{"struct { enum color c : 3; enum sign s : 2; _Bool b : 1; } v = { GREEN, MINUS, 2 }; return v.c * 100 + v.s * 10 + v.b;", 500 - 10 + 1},
+	{"union { struct { unsigned a : 4, b : 4; }; unsigned char c; } v = { .c = 0x5a }; return v.a * 100 + v.b;", 1005},
+	{"struct pair a[2] = {}, *p = a; p++->b = 3; return a[0].b * 10 + (p - a);", 31},
+	{"struct pair p = { 1, 2 }; long *q = &p.b; *q++ = 7; q[-1]++; return p.b;", 8},
+	{"int x = 1; { int x = 2; x++; } return x;", 1},
+	{"int x = 1; { extern int global; x = global; } return x;", 4},
 
 	// Bit-fields.
 	{"struct bits v = {}; v.a = 9; return v.a;", 1},
@@ -146,6 +164,9 @@ var stmtRows = []cRow{
 	{"int x = 5, y = 4; return __atomic_compare_exchange_n(&x, &y, 9, 0, 5, 5) * 100 + y * 10 + x;", 55},
 	{"int x = 5, y; __atomic_store_n(&x, 7, 5); __atomic_load(&x, &y, 2); return y;", 7},
 	{"int x = 5, y = 6, z; __atomic_exchange(&x, &y, &z, 5); return x * 10 + z;", 65},
+
+	{"int a[2], *p = a; int *q = __sync_val_compare_and_swap(&p, a, a + 1); return (q - a) * 10 + (p - a);", 1},
+	{"int a[2], *p = a, *q = a; return __atomic_compare_exchange_n(&p, &q, a + 1, 0, 5, 5) * 10 + (p - a);", 11},
 
 	// Barriers are no code.
 	{"int x = seven; asm volatile(\"\" : \"+r\"(x)); asm volatile(\"\" ::: \"memory\"); return x;", 7},
