@@ -114,7 +114,8 @@ const knownDepth = 6
 
 // zeroBits returns the bits of the register of v that are 0 whatever happens.
 // It knows no more than the verifier does of the same operations, so that a
-// mask which it makes superfluous is one for the verifier, too.
+// mask which it makes superfluous is one for the verifier, too. Of a quotient or
+// a remainder that is nothing.
 func zeroBits(v *ir.Value, depth int) uint64 {
 	var high uint64 // of the upper half
 	if v.Type == ir.I32 {
@@ -157,20 +158,8 @@ func zeroBits(v *ir.Value, depth int) uint64 {
 		if n, ok := shiftCount(v); ok {
 			return arg(0)>>n | ^(^uint64(0) >> n) | high
 		}
-	case ir.OpUDiv:
-		return leading(arg(0)) | high
-	case ir.OpUMod:
-		if y := v.Args[1]; y.Op == ir.OpConst && y.Imm > 0 {
-			return leading(arg(0)) | ^uint64(0)<<(64-bits.LeadingZeros64(uint64(y.Imm)-1))
-		}
 	}
 	return high
-}
-
-// leading returns the run of ones at the upper end of x.
-func leading(x uint64) uint64 {
-	n := bits.LeadingZeros64(^x)
-	return ^(^uint64(0) >> n)
 }
 
 // shiftCount returns the constant by which v shifts.
@@ -183,6 +172,11 @@ func shiftCount(v *ir.Value) (uint, bool) {
 
 // isNonNegative says whether the sign bit of v is known to be 0.
 func isNonNegative(v *ir.Value) bool {
+	if v.Op == ir.OpUDiv || v.Op == ir.OpUMod {
+		if n, ok := constOf(v.Args[1]); ok && n > 1 {
+			return true
+		}
+	}
 	sign := uint64(1) << (8*v.Type.Size() - 1)
 	return zeroBits(v, knownDepth)&sign != 0
 }

@@ -118,8 +118,8 @@ func TestZeroBits(t *testing.T) {
 		{"v4 i32 = const 28\n v9 i32 = shl v1, v4", 0xf0000000},
 		{"v4 i32 = const 28\n v9 i32 = lshr v1, v4", 0xf},
 		{"v4 i64 = const 32\n v9 i64 = lshr v2, v4", 0xffffffff},
-		{"v4 i64 = const 10\n v9 i64 = umod v2, v4", 0xf},
-		{"v4 i64 = load.2 v3\n v9 i64 = udiv v4, v2", 0xffff},
+		{"v4 i64 = const 10\n v9 i64 = umod v2, v4", ^uint64(0)},
+		{"v4 i64 = load.2 v3\n v9 i64 = udiv v4, v2", ^uint64(0)},
 		{"v9 i32 = umod v1, v1", 0xffffffff},
 		{"v4 i32 = trunc v2\n v5 i32 = const 255\n v6 i32 = and v4, v5\n v9 i64 = zext v6", 0xff},
 	} {
