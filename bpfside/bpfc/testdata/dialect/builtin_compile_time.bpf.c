@@ -53,9 +53,11 @@ int prog(struct __sk_buff *skb)
 	off[0] = __builtin_offsetof(struct outer, in);
 	off[1] = __builtin_offsetof(struct outer, in.u);
 	off[2] = __builtin_offsetof(struct outer, in.b[1]) + __builtin_offsetof(struct outer, in.u.c) - 18;
+	if (likely(n == 50))
+		known++;
 	if (__builtin_expect(n == 50, 1))
 		likely += 1;
-	if (__builtin_expect(!!(n > 1), 0))
+	if (unlikely(n > 1))
 		likely += 2;
 	generic[0] = kind(n);
 	generic[1] = kind(sizeof(n));

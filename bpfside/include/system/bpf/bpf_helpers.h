@@ -58,12 +58,14 @@
 #define __kptr __attribute__((btf_type_tag("kptr")))
 #define __kptr_ref __attribute__((btf_type_tag("kptr_ref")))
 #define __percpu_kptr __attribute__((btf_type_tag("percpu_kptr")))
+#define __uptr __attribute__((btf_type_tag("uptr")))
 
 /* What the verifier may assume of the arguments of a global function. */
 #define __arg_ctx __attribute__((btf_decl_tag("arg:ctx")))
 #define __arg_nonnull __attribute__((btf_decl_tag("arg:nonnull")))
 #define __arg_nullable __attribute__((btf_decl_tag("arg:nullable")))
 #define __arg_trusted __attribute__((btf_decl_tag("arg:trusted")))
+#define __arg_untrusted __attribute__((btf_decl_tag("arg:untrusted")))
 #define __arg_arena __attribute__((btf_decl_tag("arg:arena")))
 
 /* Programs on vmlinux.h have no other header to take these from. */
@@ -81,6 +83,14 @@
 	void *__outer = (void *)(ptr);                                         \
 	(type *)(__outer - offsetof(type, member));                            \
 })
+#endif
+
+/* Which way a condition goes as a rule. */
+#ifndef likely
+#define likely(x) __builtin_expect(!!(x), 1)
+#endif
+#ifndef unlikely
+#define unlikely(x) __builtin_expect(!!(x), 0)
 #endif
 
 /* The compiler forgets what it knows of memory, or of one variable. */
