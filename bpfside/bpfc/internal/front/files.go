@@ -188,6 +188,12 @@ func (s *sources) pragma(line []cc.Token) error {
 	return nil
 }
 
+// again forgets what reading the files has led to, before they are read again.
+func (s *sources) again() {
+	clear(s.once)
+	s.deep, s.pragmaErrors = nil, nil
+}
+
 // reach calls visit with each file of the program's own that it can include,
 // itself first. Neither conditions nor macros are looked at.
 func (s *sources) reach(visit func(name, text string)) {

@@ -90,6 +90,7 @@ func (u *unit) parse() (*cc.AST, error) {
 			if err := checkMacros(cfg, list); err != nil {
 				return err
 			}
+			u.src.again()
 		}
 		var err error
 		ast, err = cc.Translate(cfg, list)

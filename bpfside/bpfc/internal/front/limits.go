@@ -3,7 +3,6 @@ package front
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"modernc.org/cc/v4"
 )
@@ -75,34 +74,36 @@ func checkDepth(text string) (line int) {
 }
 
 // macrosNest says whether the macros of the program's own files may make its text
-// deeper than it is by more than maxNesting allows. Each can multiply what it is
-// given by as much as its body is deep.
+// deeper than it is by more than maxNesting allows. One that uses n others may be as
+// deep as all of these, one in another.
 func (s *sources) macrosNest() bool {
-	factor := 1.0
+	var bodies [][]lexeme
+	names := map[string]bool{}
 	s.reach(func(name, text string) {
 		for l := (lexer{text: text}); l.hash(); {
 			line := l.directive()
 			if len(line) < 4 || line[1].text != "define" || line[3].text != "(" || line[3].space {
 				continue
 			}
-			calls, depth := 0, 0
-			for i, t := range line[4:] {
-				switch {
-				case t.text == "(":
-					depth++
-					if line[4+i-1].kind == lexIdent {
-						calls++
-					}
-				case t.kind == lexPunct:
-					depth++
-				}
-			}
-			if calls > 0 {
-				factor *= 1 + float64(depth)/4
-			}
+			names[line[2].text] = true
+			bodies = append(bodies, line[4:])
 		}
 	})
-	return factor > maxNesting || math.IsInf(factor, 1)
+	factor, deepest := 1.0, 1
+	for _, body := range bodies {
+		uses, depth := 0, 0
+		for _, t := range body {
+			switch {
+			case t.kind == lexIdent && names[t.text]:
+				uses++
+			case t.kind == lexPunct && t.text != ")" && t.text != ",":
+				depth++
+			}
+		}
+		deepest = max(deepest, depth)
+		factor *= 1 + float64(uses)
+	}
+	return factor > 1 && factor*float64(deepest) > maxNesting
 }
 
 // checkMacros expands the macros of the whole unit, only to see how deep that

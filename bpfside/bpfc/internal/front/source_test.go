@@ -129,3 +129,24 @@ func TestIdentifiers(t *testing.T) {
 		}
 	}
 }
+
+// A header with #pragma once is read once, also by a program whose macros make it
+// read twice.
+func TestPragmaOnce(t *testing.T) {
+	macros := "#define A(x) ((((x))))\n#define B(x) A(A(A(x)))\n#define C(x) B(B(B(x)))\n#define D(x) C(C(C(x)))\n#define E(x) D(D(D(x)))\n"
+	for _, text := range []string{"", macros} {
+		in := Input{
+			FS: fstest.MapFS{
+				"prog.bpf.c": {Data: []byte(text + "#include \"a.h\"\n#include \"a.h\"\nint x = A_H;\n")},
+				"a.h":        {Data: []byte("#pragma once\n#define A_H 1\nstruct once { int a; };\n")},
+			},
+			File: "prog.bpf.c",
+		}
+		if got, want := newSources(t.Context(), &in).macrosNest(), text != ""; got != want {
+			t.Errorf("macrosNest %v, want %v", got, want)
+		}
+		if _, err := Translate(t.Context(), in); err != nil {
+			t.Error(err)
+		}
+	}
+}
