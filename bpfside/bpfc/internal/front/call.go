@@ -38,6 +38,10 @@ func (g *body) call(e *cc.PostfixExpression, wanted bool) *ir.Value {
 		return g.undefined(g.valueType(g.typeOf(e)))
 	}
 	g.atNode(e)
+	if c.absent {
+		g.poison("function " + c.name)
+		return g.undefined(g.valueType(c.t.Result()))
+	}
 	if c.f == nil {
 		g.sendsTyped(e, c.helper)
 		return g.helper(c, args)
@@ -109,6 +113,7 @@ func (g *body) aggregateCall(e *cc.PostfixExpression) place {
 type callee struct {
 	f      *ir.Func // nil of a helper
 	helper int64
+	absent bool // a function that the kernel does not have
 	t      *cc.FunctionType
 	name   string
 }
@@ -140,10 +145,13 @@ func (g *body) callee(e *cc.PostfixExpression) (c callee, ok bool) {
 		if d, isDecl := p.ResolvedTo().(*cc.Declarator); isDecl {
 			c.name = d.Name()
 			if d.Type().Kind() == cc.Function {
-				if c.f = g.function(d); c.f == nil {
+				if c.f = g.function(d); c.f != nil {
+					return c, true
+				}
+				if c.absent = g.weakKfunc(d); !c.absent {
 					g.noBody(e, d)
 				}
-				return c, c.f != nil
+				return c, c.absent
 			}
 			if n, isHelper := g.helperNumber(d); isHelper {
 				c.helper = n
@@ -153,6 +161,15 @@ func (g *body) callee(e *cc.PostfixExpression) (c callee, ok bool) {
 	}
 	g.errorf(e, "calls through pointers are not supported")
 	return c, false
+}
+
+// weakKfunc reports whether d declares a function of the kernel that a program can
+// do without: a weak one. As none can be called, each is taken to be absent: its
+// address is null, and a call, which the program has to guard by that, is what no
+// kernel has.
+func (u *unit) weakKfunc(d *cc.Declarator) bool {
+	o := u.objects[d.Name()]
+	return o != nil && o.attrs.section == ".ksyms" && o.attrs.weak
 }
 
 // noBody refuses a function that this file does not define.
@@ -240,6 +257,9 @@ func (g *body) functionPointer(e cc.ExpressionNode) *ir.Value {
 	if p, ok := x.(*cc.PrimaryExpression); ok && p.Case == cc.PrimaryExpressionIdent {
 		if d, ok := p.ResolvedTo().(*cc.Declarator); ok && d.Type().Kind() == cc.Function {
 			f := g.function(d)
+			if f == nil && g.weakKfunc(d) {
+				return g.number(ir.Ptr, 0)
+			}
 			if f == nil {
 				g.noBody(e, d)
 				return g.undefined(ir.Ptr)

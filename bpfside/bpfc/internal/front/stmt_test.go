@@ -22,6 +22,7 @@ static inline void bump(long *p) { *p += 1; }
 int global = 4;
 int table[4] = { 1, 2, 3, 4 };
 static const char text[] = "text";
+extern struct pair *kfunc(int) __attribute__((section(".ksyms"), weak));
 `
 
 var stmtRows = []cRow{
@@ -138,6 +139,9 @@ var stmtRows = []cRow{
 	{"return fact(5);", 120},
 	{"long x = 1; bump(&x); bump(&x); return x;", 3},
 	{"const char *f = __func__; return f[0];", 'f'},
+
+	// A function of the kernel that may be absent is.
+	{"if (kfunc) return kfunc(5)->b; return !kfunc;", 1},
 
 	// Enumerations: unsigned unless a value is negative.
 	{"enum color c = m1; return c > 0;", 1},
