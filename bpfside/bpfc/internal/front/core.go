@@ -92,8 +92,8 @@ func essential(name string) string {
 	return name
 }
 
-// named follows the chain to the member f, and p with it.
-func (g *body) named(p *place, c *chain, f field) {
+// coreMember follows the chain to the member f, and p with it.
+func (g *body) coreMember(p *place, c *chain, f field) {
 	next := &chain{name: c.name + "." + f.name, base: c.base, off: c.off, align: c.align}
 	for _, t := range c.found {
 		m, bits, last, ok := findMember(t.t, f.name)
@@ -107,8 +107,8 @@ func (g *body) named(p *place, c *chain, f field) {
 	next.place(p)
 }
 
-// indexed follows the chain to element n of an array, and p with it.
-func (g *body) indexed(p *place, c *chain, n int64) {
+// coreElement follows the chain to element n of an array, and p with it.
+func (g *body) coreElement(p *place, c *chain, n int64) {
 	next := &chain{name: fmt.Sprintf("%s[%d]", c.name, n), base: c.base, off: c.off, align: c.align}
 	for _, t := range c.found {
 		a, ok := t.t.(*btf.Array)

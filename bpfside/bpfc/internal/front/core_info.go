@@ -160,7 +160,7 @@ func (g *body) chainPlace(e cc.ExpressionNode) (c chained, ok bool) {
 			c.t = g.typeOf(e)
 			c.localOff += n * int64(g.sizeof(c.t))
 			if c.core != nil {
-				g.indexed(&c.place, c.core, n)
+				g.coreElement(&c.place, c.core, n)
 			}
 			return c, true
 		}
@@ -192,7 +192,7 @@ func (g *body) chainMember(e *cc.PostfixExpression, c chained) (chained, bool) {
 		c.t = f.typ
 	}
 	if next != nil {
-		g.named(&c.place, next, path[len(path)-1])
+		g.coreMember(&c.place, next, path[len(path)-1])
 	}
 	return c, true
 }

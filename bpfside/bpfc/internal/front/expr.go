@@ -192,7 +192,7 @@ func (g *body) comma(e *cc.ExpressionList) (last cc.ExpressionNode, done func())
 }
 
 func (g *body) cast(e *cc.CastExpression) *ir.Value {
-	to, from := e.TypeName.Type(), g.decay(g.typeOf(e.CastExpression))
+	to, from := g.named(e.TypeName), g.decay(g.typeOf(e.CastExpression))
 	switch {
 	case isVoid(to):
 		g.discard(e.CastExpression)
@@ -520,7 +520,7 @@ func (g *body) cond(e cc.ExpressionNode, yes, no *ir.Block, likely int8) {
 		}
 	case *cc.CastExpression:
 		// A cast to a type that loses nothing, as bool or long of likely().
-		to, from := e.TypeName.Type(), g.decay(g.typeOf(e.CastExpression))
+		to, from := g.named(e.TypeName), g.decay(g.typeOf(e.CastExpression))
 		if isScalar(from) && isScalar(to) && (to.Kind() == cc.Bool || g.sizeof(to) >= g.sizeof(from)) {
 			g.cond(e.CastExpression, yes, no, likely)
 			return
@@ -559,13 +559,14 @@ func (g *body) conditional(e *cc.ConditionalExpression) *ir.Value {
 		g.discardConditional(e)
 		return nil
 	}
-	if e.ExpressionList == nil {
+	yesExpr := middle(e)
+	if yesExpr == nil {
 		return g.orElse(e, t)
 	}
 	if n, ok := g.constant(e.LogicalOrExpression); ok {
 		x := e.ConditionalExpression
 		if n != 0 {
-			x = e.ExpressionList
+			x = yesExpr
 		}
 		return g.convert(x, g.expr(x), g.decay(g.typeOf(x)), t)
 	}
@@ -575,7 +576,7 @@ func (g *body) conditional(e *cc.ConditionalExpression) *ir.Value {
 	for _, arm := range []struct {
 		b *ir.Block
 		x cc.ExpressionNode
-	}{{yes, e.ExpressionList}, {no, e.ConditionalExpression}} {
+	}{{yes, yesExpr}, {no, e.ConditionalExpression}} {
 		g.enter(arm.b)
 		g.jump(join, g.convert(arm.x, g.expr(arm.x), g.decay(g.typeOf(arm.x)), t))
 	}
@@ -606,8 +607,8 @@ func (g *body) discardConditional(e *cc.ConditionalExpression) {
 	yes, no, join := g.block(), g.block(), g.block()
 	g.cond(e.LogicalOrExpression, yes, no, 0)
 	g.enter(yes)
-	if e.ExpressionList != nil {
-		g.discard(e.ExpressionList)
+	if x := middle(e); x != nil {
+		g.discard(x)
 	}
 	g.jump(join)
 	g.enter(no)
@@ -620,7 +621,7 @@ func (g *body) discardConditional(e *cc.ConditionalExpression) {
 // pointer to one of two objects of the frame would keep both there.
 func (g *body) chooseAggregate(e *cc.ConditionalExpression) place {
 	t := g.typeOf(e)
-	if e.ExpressionList == nil {
+	if middle(e) == nil {
 		g.errorf(e, "%s is not a condition", t)
 		return place{base: g.undefined(ir.Ptr), t: t, align: 1}
 	}

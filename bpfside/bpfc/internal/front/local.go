@@ -23,19 +23,19 @@ func (g *body) declaration(d *cc.Declaration, bypassed func(*cc.Declarator) bool
 				g.statics[id.Declarator] = staticDecl{d, id}
 				continue
 			}
-			g.local(id.Declarator, init, bypassed)
+			g.local(id.Declarator, d.DeclarationSpecifiers, init, bypassed)
 		}
 	case cc.DeclarationAssert:
 		g.staticAssert(d.StaticAssertDeclaration)
 	case cc.DeclarationAuto:
-		g.local(d.Declarator, d.Initializer, bypassed)
+		g.local(d.Declarator, nil, d.Initializer, bypassed)
 	}
 }
 
 // local translates the declaration of a variable. Those of other things, and of
 // variables that are not of the frame, are looked at where they are named.
-func (g *body) local(d *cc.Declarator, init *cc.Initializer, bypassed func(*cc.Declarator) bool) {
-	t := d.Type()
+func (g *body) local(d *cc.Declarator, specs *cc.DeclarationSpecifiers, init *cc.Initializer, bypassed func(*cc.Declarator) bool) {
+	t := g.declared(d, specs)
 	if d.IsTypename() || d.IsExtern() || d.IsStatic() || t.Kind() == cc.Function {
 		return
 	}

@@ -52,14 +52,15 @@ func (g *body) variable(at cc.Node, d *cc.Declarator) place {
 	} else {
 		v = g.global(d)
 	}
+	t := g.declared(d, nil)
 	if v == nil { // a diagnostic says why
-		return place{base: g.undefined(ir.Ptr), t: d.Type(), align: 1}
+		return place{base: g.undefined(ir.Ptr), t: t, align: 1}
 	}
 	base := g.value(ir.OpGlobal, ir.Ptr)
 	base.Sym = v
 	return place{
-		base: base, t: d.Type(), align: max(g.alignof(d.Type()), v.Align),
-		volatile: g.isVolatile(d.Type()) || d.IsVolatile(),
+		base: base, t: t, align: max(g.alignof(t), v.Align),
+		volatile: g.isVolatile(t) || d.IsVolatile(),
 	}
 }
 
@@ -182,7 +183,7 @@ func (g *body) deref(at cc.Node, e cc.ExpressionNode) place {
 		local := p.at(0, t)
 		local.volatile = local.volatile || g.isVolatile(t)
 		if p.core != nil {
-			g.indexed(&local, p.core, 0)
+			g.coreElement(&local, p.core, 0)
 		}
 		return local
 	}
@@ -209,7 +210,7 @@ func (g *body) element(e *cc.PostfixExpression) place {
 		local := p.at(n*size, t)
 		local.volatile = local.volatile || g.isVolatile(t)
 		if p.core != nil {
-			g.indexed(&local, p.core, n)
+			g.coreElement(&local, p.core, n)
 		}
 		return local
 	}
@@ -287,7 +288,7 @@ func (g *body) members(at cc.Node, p place, path []field) place {
 		p.volatile = p.volatile || g.isVolatile(f.typ)
 	}
 	if c != nil {
-		g.named(&p, c, f)
+		g.coreMember(&p, c, f)
 	}
 	return p
 }

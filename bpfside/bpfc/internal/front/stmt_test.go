@@ -13,6 +13,7 @@ struct pair { int a; long b; };
 struct in { short s; union { int i; char c[4]; }; struct { char x, y; }; };
 struct bits { unsigned a : 3; int b : 5; unsigned c : 10, : 2, d : 12; unsigned long e : 40; _Bool f : 1; };
 struct __attribute__((packed)) tight { char c; int i; long l; unsigned b1 : 4; unsigned b2 : 30; unsigned b3 : 6; };
+struct shadow { struct { int x; long y; } n; struct { int x; union { char y; short z; }; }; };
 enum color { RED, GREEN = 5, BLUE };
 enum sign { MINUS = -1, PLUS = 1 };
 static inline struct pair make(int a, long b) { struct pair p = { a, b }; return p; }
@@ -128,6 +129,11 @@ var stmtRows = []cRow{
 	{"struct pair v; struct pair *p = (void *)((char *)&v.b - __builtin_offsetof(struct pair, b)); return p == &v;", 1},
 	{"typeof(global) x = global; return x;", 4},
 	{"__auto_type x = (char)big; return sizeof x;", 1},
+
+	// A member is the one of its struct, not one of a struct within.
+	{"struct shadow v = { .y = 5 }; v.x = 2; return v.x * 10 + v.y + v.n.x;", 25},
+	{"typeof(((struct shadow *)0)->y) v = 300; return v;", 44},
+	{"return (typeof(((struct shadow *)0)->y))300 + sizeof ((struct shadow *)0)->y;", 45},
 
 	// Static and global objects.
 	{"global += 3; return global;", 7},

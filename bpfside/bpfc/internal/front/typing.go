@@ -80,7 +80,7 @@ func (u *unit) typeOfNode(e cc.ExpressionNode) cc.Type {
 		if e.Case == cc.CastExpressionUnary {
 			return u.typeOf(e.UnaryExpression)
 		}
-		return e.TypeName.Type()
+		return u.named(e.TypeName)
 	case *cc.UnaryExpression:
 		return u.typeOfUnary(e)
 	case *cc.PostfixExpression:
@@ -94,7 +94,7 @@ func (u *unit) typeOfNode(e cc.ExpressionNode) cc.Type {
 // typeOfConditional implements C11 6.5.15 as far as clang's warnings go: it
 // takes pointers to different types and pointers beside integers.
 func (u *unit) typeOfConditional(e *cc.ConditionalExpression) cc.Type {
-	yes := e.ExpressionList
+	yes := middle(e)
 	if yes == nil { // GNU: x ?: y
 		yes = e.LogicalOrExpression
 	}
@@ -119,6 +119,21 @@ func (u *unit) typeOfConditional(e *cc.ConditionalExpression) cc.Type {
 		return b
 	}
 	return a
+}
+
+// elvis is the name that rewriting puts between ? and : of GNU's x ?: y, where cc
+// fails without an expression.
+const elvis = "__bpfc_elvis"
+
+// middle returns the expression between ? and :, nil if there is none.
+func middle(e *cc.ConditionalExpression) cc.ExpressionNode {
+	if e.ExpressionList == nil {
+		return nil
+	}
+	if p, ok := bare(e.ExpressionList).(*cc.PrimaryExpression); ok && p.Case == cc.PrimaryExpressionIdent && p.Token.SrcStr() == elvis {
+		return nil
+	}
+	return e.ExpressionList
 }
 
 func (u *unit) typeOfAdditive(e *cc.AdditiveExpression) cc.Type {
@@ -176,7 +191,7 @@ func (u *unit) typeOfPostfix(e *cc.PostfixExpression) cc.Type {
 	case cc.PostfixExpressionInc, cc.PostfixExpressionDec:
 		return u.typeOf(e.PostfixExpression)
 	case cc.PostfixExpressionComplit:
-		return e.TypeName.Type()
+		return u.named(e.TypeName)
 	}
 	return cc.Invalid
 }
@@ -213,7 +228,7 @@ func (u *unit) typeOfPrimary(e *cc.PrimaryExpression) cc.Type {
 	case cc.PrimaryExpressionIdent:
 		switch d := e.ResolvedTo().(type) {
 		case *cc.Declarator:
-			return d.Type()
+			return u.declared(d, nil)
 		case *cc.Parameter:
 			return d.Type()
 		case *cc.Enumerator:
@@ -270,7 +285,7 @@ func (u *unit) selected(g *cc.GenericSelection) cc.ExpressionNode {
 		if constPointee(a.TypeName) {
 			u.errorf(a.TypeName, "const behind a pointer in _Generic is not supported")
 		}
-		if t := a.TypeName.Type(); !u.isConst(t) && !u.isVolatile(t) && u.compatible(control, t) {
+		if t := u.named(a.TypeName); !u.isConst(t) && !u.isVolatile(t) && u.compatible(control, t) {
 			return a.AssignmentExpression
 		}
 	}
