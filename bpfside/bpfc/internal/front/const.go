@@ -238,11 +238,11 @@ func (u *unit) evalUnary(e *cc.UnaryExpression) (int64, bool) {
 	case cc.UnaryExpressionSizeofExpr:
 		return u.sizeofValue(u.typeOf(e.UnaryExpression))
 	case cc.UnaryExpressionSizeofType:
-		return u.sizeofValue(e.TypeName.Type())
+		return u.sizeofValue(u.named(e.TypeName))
 	case cc.UnaryExpressionAlignofExpr:
 		return int64(u.alignof(u.typeOf(e.UnaryExpression))), true
 	case cc.UnaryExpressionAlignofType:
-		return int64(u.alignof(e.TypeName.Type())), true
+		return int64(u.alignof(u.named(e.TypeName))), true
 	case cc.UnaryExpressionAddrof:
 		return u.numericAddress(e)
 	}
@@ -279,7 +279,7 @@ func (u *unit) sizeofValue(t cc.Type) (int64, bool) {
 }
 
 func (u *unit) evalCast(e *cc.CastExpression) (int64, bool) {
-	t := e.TypeName.Type()
+	t := u.named(e.TypeName)
 	if !isScalar(underlying(t)) {
 		return 0, false
 	}

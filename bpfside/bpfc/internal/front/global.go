@@ -372,7 +372,7 @@ func (u *unit) unusedName(name string) string {
 
 // define gives g its type, its content and the section that follows from them.
 func (u *unit) define(g *ir.Global, d *cc.Declarator, specs *cc.DeclarationSpecifiers, attrs attributes, init *cc.InitDeclarator) {
-	t := d.Type()
+	t := u.declared(d, specs)
 	if d.IsThreadLocal() {
 		u.errorf(d, "thread-local variables are not supported")
 	}

@@ -41,6 +41,7 @@ type unit struct {
 	types   btfTypes
 
 	exprTypes map[cc.ExpressionNode]cc.Type
+	retyped   map[*cc.Declarator]cc.Type // see declared
 
 	kernelSpec *btf.Spec
 	kernelErr  error
