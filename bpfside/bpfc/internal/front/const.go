@@ -109,7 +109,7 @@ func (u *unit) eval(e cc.ExpressionNode) (int64, bool) {
 			return 0, false
 		case x == 0:
 			return u.constant(e.ConditionalExpression)
-		case e.ExpressionList == nil: // GNU: x ?: y
+		case middle(e) == nil: // GNU: x ?: y
 			return x, true
 		}
 		return u.constant(e.ExpressionList)

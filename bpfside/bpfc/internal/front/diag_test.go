@@ -30,7 +30,7 @@ func TestDeclarationErrors(t *testing.T) {
 		{"int f(int *", "prog.bpf.c:1:12: unexpected end of file"},
 		{"static", "prog.bpf.c:1:7: unexpected end of file"},
 		{"#include \"prog.bpf.c\"\n", "prog.bpf.c: the file includes itself"},
-		{"int y;\nint x = 1 ?: 2;", "prog.bpf.c:2:11: x ?: y with a constant x is not supported"},
+		{"#define M(x) (x ?: 2)\nint x = M(1);", "prog.bpf.c:1:17: x ?: y with a constant x is not supported"},
 		{"__attribute__((section(\"struct_ops/f\"))) int f(void) { return 0; }", "prog.bpf.c:1:46: struct_ops is not supported"},
 		{"_Thread_local int x;", "prog.bpf.c:1:19: thread-local variables are not supported"},
 		{"__auto_type x = 1;", "prog.bpf.c:1:1: __auto_type is not supported outside of functions"},

@@ -204,6 +204,8 @@ var exprRows = []cRow{
 	// Comma, conditional.
 	{"(one, two)", 2},
 	{"seven ?: two", 7},
+	{"(1 ?: 0) * 10 + (0 ? : 3)", 13},
+	{"sizeof(0 ?: big)", 8},
 	{"(seven - 7) ?: two", 2},
 	{"one ? two ? 3 : 4 : 5", 3},
 	{"m1 > 0 ? 1 : -1", -1},

@@ -125,7 +125,7 @@ func (u *unit) stage(name string, f func() error) (err error) {
 			at, msg := u.at, fmt.Sprintf("internal error: %s: %v", name, r)
 			if name == "parse" {
 				if line, col := u.src.elvis(); line > 0 {
-					// The one program that cc is known not to survive.
+					// The one program that cc is known not to survive: see rewrite.
 					at.Line, at.Col, msg = line, col, "x ?: y with a constant x is not supported"
 				}
 			}

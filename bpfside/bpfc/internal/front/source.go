@@ -25,6 +25,9 @@ import (
 //   - A struct with attributes that points to itself points to what it is before
 //     it has members. A typedef of it, which is looked up later, takes the place
 //     of its name within it.
+//   - Of "x ?: y" cc looks at what is between ? and : if x is a constant, and there
+//     is nothing. A name is put there, see [elvis]. In a macro, which #if may use,
+//     it is not.
 //   - A function type without a name, as programs give it to __array and typeof,
 //     is no type to cc. What a pointer to one points to is.
 //
@@ -32,7 +35,7 @@ import (
 // within a definition do not matter to anybody. What else moves columns is
 // returned.
 func rewrite(text string) (string, []insertion) {
-	if !slices.ContainsFunc([]string{"...", "attribute", "volatile", "typeof", "__array"}, func(s string) bool { return strings.Contains(text, s) }) {
+	if !slices.ContainsFunc([]string{"...", "attribute", "volatile", "typeof", "__array", "?"}, func(s string) bool { return strings.Contains(text, s) }) {
 		return text, nil
 	}
 	var edits []edit
@@ -51,6 +54,9 @@ func rewrite(text string) (string, []insertion) {
 			continue
 		}
 		outer.token(&l)
+		if prev == "?" && l.tok() == ":" {
+			add(edit{l.start, l.start, " " + elvis + " "})
+		}
 		if l.kind != lexIdent {
 			continue
 		}

@@ -182,6 +182,9 @@ _Bool __c11_atomic_compare_exchange_weak();
 void __c11_atomic_thread_fence(int);
 void __c11_atomic_signal_fence(int);
 
+/* What stands between ? and : in x ?: y, so that cc has an expression there. */
+extern int __bpfc_elvis;
+
 /* The plain types, for what the tree gives no node to ask. */
 extern _Bool __bpfc_type_bool;
 extern char __bpfc_type_char;
