@@ -79,6 +79,9 @@ func overflow(op operator) func(*body, *cc.PostfixExpression, []cc.ExpressionNod
 		if g.sizeof(a) <= 4 && g.sizeof(b) <= 4 && g.sizeof(r) <= 4 {
 			return g.overflowNarrow(e, op, args, a, b, r)
 		}
+		if g.sizeof(a) <= 4 && g.sizeof(b) <= 4 {
+			return g.overflowWider(e, op, args, a, b, r)
+		}
 		if !g.holds(r, x) || !g.holds(r, y) {
 			return g.refuse(e, g.basic(cc.Bool), "an overflow check of %s and %s into %s is not supported: convert them first", a, b, r)
 		}
@@ -127,6 +130,22 @@ func (g *body) overflowNarrow(e *cc.PostfixExpression, op operator, args []cc.Ex
 	v := g.convert(e, wide, g.basic(cc.Long), r)
 	g.store(e, p, v)
 	return g.compare(ir.NE, wide, g.widen(v, r))
+}
+
+// overflowWider computes in the 64 bits of the result what is exact there: only
+// the sign can be wrong, that of a negative number, or, in a product of unsigned
+// ones, the highest bit that is none.
+func (g *body) overflowWider(e *cc.PostfixExpression, op operator, args []cc.ExpressionNode, a, b, r cc.Type) *ir.Value {
+	vx := g.widen(g.expr(args[0]), a)
+	vy := g.widen(g.expr(args[1]), b)
+	p := g.deref(args[2], args[2])
+	v := g.arithmetic(op, vx, vy, g.basic(cc.Long))
+	g.store(e, p, v)
+	isNegative := op != opMul || isSigned(a) || isSigned(b)
+	if isNegative == isSigned(r) {
+		return g.number(ir.I32, 0)
+	}
+	return g.compare(ir.SLT, v, g.number(ir.I64, 0))
 }
 
 func (g *body) overflowUnsigned(op operator, x, y, v *ir.Value) *ir.Value {

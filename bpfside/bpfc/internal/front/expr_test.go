@@ -256,6 +256,13 @@ var exprRows = []cRow{
 	{"__builtin_mul_overflow(ul, (unsigned long)(one - 1), &ul)", 0},
 	{"__builtin_mul_overflow(um1, um1, &u2)", 1},
 	{"__builtin_add_overflow(i7, 250, &uc) + uc", 2},
+	{"__builtin_sub_overflow(0, i7, &ul)", 1},
+	{"__builtin_sub_overflow(0, i7, &l) + l", -7},
+	{"__builtin_sub_overflow(u2, um1, &l) + l", 2 - 4294967295},
+	{"__builtin_mul_overflow(um1, um1, &l)", 1},
+	{"__builtin_mul_overflow(um1, um1, &ul) + (ul == 0xfffffffe00000001)", 1},
+	{"__builtin_mul_overflow(im1, um1, &ul)", 1},
+	{"__builtin_mul_overflow(im1, um1, &l) + l", -4294967295},
 }
 
 func TestExpressions(t *testing.T) {
