@@ -142,9 +142,8 @@ func (u *unit) evalPostfix(e *cc.PostfixExpression) (int64, bool) {
 		if !ok && u.stringOf(args[0]) != nil {
 			ok = true
 		}
-		// What is not constant here may be once a function is inlined: whoever
-		// translates the call finds out.
-		return truth(ok), ok
+		// What only becomes a constant when a function is inlined is none.
+		return truth(ok), true
 	case name == "__builtin_choose_expr" && len(args) == 3:
 		if x, ok := u.constant(args[0]); ok && x != 0 {
 			return u.constant(args[1])

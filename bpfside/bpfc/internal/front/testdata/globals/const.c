@@ -31,4 +31,5 @@ long long values[] = {
 u32 in_types[3 + 4 * (sizeof(u64) == 8)];
 struct { u8 a[sizeof(struct s) > 4 ? 2 : 1]; int b : 1 + 2; } sized = { { 1, 2 }, 3 };
 char by_offset[__builtin_offsetof(struct s, in.c)] = { 1 };
+_Static_assert(!__builtin_constant_p(in_types[0]), "a variable");
 _Static_assert(sizeof(by_offset) == 12, "offset");
