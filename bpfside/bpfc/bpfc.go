@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io/fs"
+	"regexp"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
@@ -34,10 +35,26 @@ func Compile(ctx context.Context, fsys fs.FS, file string, opts *Options) (*ebpf
 	}
 	cs, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
 	if err != nil {
-		return nil, fmt.Errorf("compile %s: read what was made: %w", file, err)
+		return nil, asDiagnostics(file, ofMap(m, err))
 	}
 	makeStatic(cs, m)
 	return cs, nil
+}
+
+// mapFault is how cilium/ebpf begins what it says of a map definition.
+var mapFault = regexp.MustCompile(`\bmap (\w+): (.*)`)
+
+// ofMap gives an error of reading the object its place, if it is about a map
+// definition, whose members the front end takes as they are.
+func ofMap(m *ir.Module, err error) error {
+	if found := mapFault.FindStringSubmatch(err.Error()); found != nil {
+		for _, g := range m.Globals {
+			if g.Section == ".maps" && g.Name == found[1] {
+				return ir.Errorf(g.Pos, "map %s: %s", g.Name, found[2])
+			}
+		}
+	}
+	return fmt.Errorf("read what was made: %w", err)
 }
 
 // CompileELF compiles the program in a file of fsys into an object file, as clang

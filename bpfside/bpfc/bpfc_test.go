@@ -245,6 +245,12 @@ func TestCompileDiagnostics(t *testing.T) {
 	if _, err := bpfc.Compile(context.Background(), files(""), "other.bpf.c", nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v, want %v", err, fs.ErrNotExist)
 	}
+	_, err = bpfc.Compile(context.Background(), files(`
+struct { int (*type)[1]; int *key; int (*key_size)[4]; } counts __attribute__((section(".maps")));
+`), "prog.bpf.c", nil)
+	if want := "prog.bpf.c:2:58: map counts: both key and key_size given\n"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := bpfc.Compile(ctx, files("int x;"), "prog.bpf.c", nil); !errors.Is(err, context.Canceled) {
