@@ -138,10 +138,14 @@ func (r *printkReader) Close() error {
 // parsePrintk reads a line of trace_pipe:
 //
 //	cat-1234    [001] d..31   812.345678: bpf_trace_printk: the text
+//	CPU:1 [LOST 12 EVENTS]
 func parsePrintk(line string) (Event, bool) {
 	head, text, ok := strings.Cut(line, ": bpf_trace_printk: ")
 	if !ok {
-		return Event{}, false
+		var cpu int
+		var lost uint64
+		n, _ := fmt.Sscanf(line, "CPU:%d [LOST %d EVENTS]", &cpu, &lost)
+		return Event{CPU: cpu, Lost: lost}, n == 2
 	}
 	ev := Event{CPU: -1, Value: btfvalue.Text(text)}
 	// The name may hold anything: what follows it is found from behind.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -208,7 +209,7 @@ func printRun(ctx context.Context, s *run.Session, out, errw io.Writer, f *runFl
 			return errors.Join(err, w.Flush())
 		}
 		if ev.Lost > 0 {
-			fmt.Fprintf(errw, "nopfire: %s: %d events were lost: they came faster than they could be read\n", printable(ev.Map), ev.Lost)
+			fmt.Fprintf(errw, "nopfire: %s: %d events were lost: they came faster than they could be read\n", printable(cmp.Or(ev.Map, "bpf_printk")), ev.Lost)
 			continue
 		}
 		if err := p.event(&ev); err != nil {
