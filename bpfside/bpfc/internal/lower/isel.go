@@ -32,6 +32,8 @@ type selector struct {
 	preds   [][]ir.Pred
 	// widened are the I32 values that become addresses, or may, as 64 bits.
 	widened []bool
+	// sexted are those that are extended by their sign.
+	sexted []bool
 	first   map[*ir.Block]*block
 	objs    map[*ir.Value]*object // of each alloca
 	// points tells into which objects of the frame a value may point, by ID.
@@ -62,6 +64,7 @@ func selectFunc(src *ir.Func, opts Options) (*fn, error) {
 		shifted: make([]*ir.Value, n),
 		preds:   src.Preds(),
 		widened: make([]bool, n),
+		sexted:  make([]bool, n),
 		first:   map[*ir.Block]*block{},
 		objs:    map[*ir.Value]*object{},
 		left:    map[*ir.Block]map[remat]reg{},
@@ -124,6 +127,7 @@ func (s *selector) survey(order []*ir.Block) {
 			for i, a := range v.Args {
 				use(a, s.readsLow(v, i), false)
 				s.widened[a.ID] = s.widened[a.ID] || v.Op == ir.OpZext
+				s.sexted[a.ID] = s.sexted[a.ID] || v.Op == ir.OpSext
 			}
 		}
 		for _, a := range b.Term.Args {
@@ -237,6 +241,10 @@ func (s *selector) origin(v *ir.Value) *ir.Value {
 			if !s.low[v.ID] && !narrow(v.Args[0]) {
 				return v
 			}
+		case ir.OpSext:
+			if !s.loadsSign(v.Args[0]) {
+				return v
+			}
 		default:
 			return v
 		}
@@ -245,6 +253,12 @@ func (s *selector) origin(v *ir.Value) *ir.Value {
 		}
 		v = v.Args[0]
 	}
+}
+
+// loadsSign tells of an I32 whose load extends the sign to 64 bits, since somebody
+// asks for that, and nobody for an upper half of zero.
+func (s *selector) loadsSign(v *ir.Value) bool {
+	return v.Op == ir.OpLoad && v.Signed && v.Type == ir.I32 && s.low[v.ID] && s.sexted[v.ID] && v.Align >= v.Size
 }
 
 // narrow tells of an I64 whose upper half is known to be zero.

@@ -245,6 +245,10 @@ func (s *selector) load(v *ir.Value) {
 			s.alu(true, asm.Or, t, high)
 		}
 	}
+	if s.loadsSign(v) {
+		s.extendIn(t, v.Size, true, ir.I64)
+		return
+	}
 	if v.Signed && v.Size < v.Type.Size() {
 		if s.cpu >= 4 {
 			s.emit(inst{kind: kMovSX, wide: v.Type == ir.I64, size: uint8(v.Size), dst: t, src: t})

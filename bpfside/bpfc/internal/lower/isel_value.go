@@ -2,6 +2,7 @@ package lower
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/cilium/ebpf/asm"
 
@@ -29,7 +30,9 @@ func (s *selector) value(v *ir.Value) {
 			s.truth(s.own(v), v, 1)
 		}
 	case ir.OpSext:
-		s.extend(s.own(v), v.Args[0], 4, true, v.Type)
+		if s.origin(v) == v {
+			s.extend(s.own(v), v.Args[0], 4, true, v.Type)
+		}
 	case ir.OpSextIn:
 		s.extend(s.own(v), v.Args[0], v.Size, v.Type == ir.I64 || s.low[v.ID], v.Type)
 	case ir.OpBswap:
@@ -200,7 +203,64 @@ func (s *selector) tidy(v *ir.Value, t reg) {
 	if v.Op == ir.OpUDiv || v.Op == ir.OpUMod || v.Op == ir.OpLShr {
 		return // of two clean operands
 	}
+	if s.bound(v, 6) <= math.MaxUint32 {
+		return // a shift to and fro would cost what the verifier knows of it
+	}
 	s.clean(t)
+}
+
+// bound returns a number that the register of the I32 v does not exceed below v3,
+// where an operation of 64 bits computes it, before its upper half is made zero.
+// It looks back a few steps.
+func (s *selector) bound(v *ir.Value, steps int) uint64 {
+	const (
+		clean   = math.MaxUint32
+		unknown = math.MaxUint64
+	)
+	if v.Op == ir.OpConst {
+		return uint64(int64(int32(v.Imm))) // as immediates are extended
+	}
+	if steps == 0 {
+		return unknown
+	}
+	arg := func(i int) uint64 {
+		n := s.bound(v.Args[i], steps-1)
+		if n > clean && !s.low[v.Args[i].ID] && v.Args[i].Op != ir.OpConst {
+			return clean // tidy has seen to it
+		}
+		return n
+	}
+	switch v.Op {
+	case ir.OpParam, ir.OpCall:
+		return clean
+	case ir.OpCmp:
+		return 1
+	case ir.OpLoad:
+		if !v.Signed {
+			return 1<<(8*v.Size) - 1
+		}
+	case ir.OpAnd:
+		return min(arg(0), arg(1))
+	case ir.OpOr, ir.OpXor:
+		return 1<<bits.Len64(arg(0)|arg(1)) - 1
+	case ir.OpUDiv, ir.OpUMod:
+		return arg(0)
+	case ir.OpAdd, ir.OpMul, ir.OpShl, ir.OpLShr:
+		x, y := arg(0), arg(1)
+		switch {
+		case x > clean || y > clean:
+		case v.Op == ir.OpAdd:
+			return x + y
+		case v.Op == ir.OpMul:
+			return x * y
+		case v.Args[1].Op != ir.OpConst:
+		case v.Op == ir.OpShl:
+			return x << (y & 31)
+		default:
+			return x >> (y & 31)
+		}
+	}
+	return unknown
 }
 
 // shift writes a shift by a constant.
