@@ -61,18 +61,32 @@ func (i *inst) objects() (uses, kills []*object) {
 // room.
 func placeFrame(f *fn) (int, error) {
 	objs, apart := conflicts(f)
-	// Variables first, as the source has them, then what is spilled.
+	// Variables first, as the source has them, and what is spilled below them: a
+	// write to an array at an index that the verifier cannot bound well spoils what
+	// it knows of the frame above the array.
 	slices.SortStableFunc(objs, func(a, b *object) int { return cmp.Compare(b2i(a.spill), b2i(b.spill)) })
-	size := 0
-	for n, o := range objs {
-		o.place(objs[:n], apart[o.id])
-		size = max(size, -o.off)
+	size := placeAll(objs, apart, true)
+	if size > frameSize {
+		size = placeAll(objs, apart, false)
 	}
-	size = (size + 7) &^ 7
 	if size > frameSize {
 		return 0, tooLarge(f, objs, size)
 	}
 	return size, nil
+}
+
+// placeAll places the objects, variables first, and returns the size of the
+// frame. If below, spilled registers share no room with variables.
+func placeAll(objs []*object, apart []bitset, below bool) int {
+	size, top := 0, 0
+	for n, o := range objs {
+		if o.spill && below && (n == 0 || !objs[n-1].spill) {
+			top = -size
+		}
+		o.place(objs[:n], apart[o.id], top)
+		size = max(size, -o.off)
+	}
+	return (size + 7) &^ 7
 }
 
 // conflicts returns the objects that the code names, and by the number of each
@@ -184,8 +198,8 @@ func reachedObjects(f *fn) []bitset {
 	return in
 }
 
-// place finds the highest room for o that no object apart from it has.
-func (o *object) place(placed []*object, apart bitset) {
+// place finds the highest room for o below top that no object apart from it has.
+func (o *object) place(placed []*object, apart bitset, top int) {
 	var others []*object
 	for _, p := range placed {
 		if apart.has(p.id) {
@@ -194,7 +208,6 @@ func (o *object) place(placed []*object, apart bitset) {
 	}
 	slices.SortFunc(others, func(a, b *object) int { return cmp.Compare(b.off, a.off) })
 	size := max(o.size, 1)
-	top := 0
 	fit := func(top int) int { return -((-(top - size) + o.align - 1) &^ (o.align - 1)) }
 	for _, p := range others {
 		if fit(top) >= p.off+max(p.size, 1) {
