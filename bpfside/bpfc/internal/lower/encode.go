@@ -198,14 +198,11 @@ func (e *encoder) inst(i *inst) error {
 		e.emit(arith(true, asm.Mov, i.dst, r10, 0), nil)
 		e.emit(arith(true, asm.Add, i.dst, noReg, int64(i.frame.off)+int64(i.off)), nil)
 	case kALU:
-		op, imm := i.alu, i.imm
+		op := i.alu
 		if i.signed {
 			op |= 0x100 // asm.SDiv of asm.Div, asm.SMod of asm.Mod
 		}
-		if i.frame != nil {
-			imm = int64(i.frame.off) + int64(i.off)
-		}
-		e.emit(arith(i.wide, op, i.dst, i.src, imm), nil)
+		e.emit(arith(i.wide, op, i.dst, i.src, i.imm), nil)
 	case kNeg:
 		e.emit(arith(i.wide, asm.Neg, i.dst, noReg, 0), nil)
 	case kSwap:

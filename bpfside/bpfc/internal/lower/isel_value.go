@@ -153,16 +153,10 @@ func (s *selector) arith(v *ir.Value) {
 		s.shiftBy(v, t, x, y)
 		return
 	}
-	if obj, off, ok := s.frameAddress(x); ok && v.Type == ir.Ptr && op == ir.OpAdd {
-		// One instruction less than the sum the other way round.
-		s.moveTo(t, y)
-		s.alu(true, asm.Add, t, r10)
-		s.emit(inst{kind: kALU, wide: true, alu: asm.Add, dst: t, src: noReg, frame: obj, off: off})
-		return
-	}
 	src := s.use(y)
 	s.moveTo(t, x)
 	s.alu(wide || s.cpu < 3, aluOps[op], t, src)
+	s.cur.last().keep = v.Type == ir.Ptr
 	s.tidy(v, t)
 }
 

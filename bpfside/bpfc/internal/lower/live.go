@@ -123,7 +123,7 @@ func commute(f *fn) {
 	for _, b := range f.blocks {
 		live := out[b.id]
 		backward(b, live, func(k int, i *inst) {
-			if i.kind != kALU || !i.src.virtual() || k == 0 || live.has(int(i.src)) {
+			if i.kind != kALU || i.keep || !i.src.virtual() || k == 0 || live.has(int(i.src)) {
 				return
 			}
 			switch i.alu {

@@ -51,7 +51,7 @@ const (
 	kMovSX              // dst = the low size bytes of src, sign-extended (v4)
 	kLdImm              // dst = imm, or the address of sym plus imm; two slots
 	kLea                // dst = the address of frame object plus off; two instructions
-	kALU                // dst = dst alu (src or imm, or the offset of frame from r10 plus off)
+	kALU                // dst = dst alu (src or imm)
 	kNeg                // dst = -dst
 	kSwap               // dst = the low size bytes of dst reversed, the rest zero
 	kLoad               // dst = size bytes at src + off
@@ -76,7 +76,11 @@ type inst struct {
 	wide   bool // of 64 bits; else of 32, with the upper half of dst made zero
 	signed bool // kLoad: extend by the sign (v4); kALU: signed division (v4)
 	fetch  bool // kAtomic: src gets the old value; r0 does from a cmpxchg
-	keep   bool // kLoad, kStore: volatile, stays whatever it does
+	// kLoad, kStore: volatile, stays whatever it does. kALU: dst is a pointer and
+	// src is not, which has to stay so: of a sum the other way round the verifier
+	// forgets whose frame the pointer is into, and what it refers to
+	// (adjust_ptr_min_max_vals copies neither frameno nor ref_obj_id).
+	keep   bool
 	size   uint8
 	nargs  uint8
 	cond   ir.Cond
@@ -181,7 +185,7 @@ func (i *inst) uses(to []reg) []reg {
 		}
 	case kALU, kJcc:
 		to = append(to, i.dst)
-		if i.src != noReg && i.src != r10 {
+		if i.src != noReg {
 			to = append(to, i.src)
 		}
 	case kNeg, kSwap:
@@ -339,9 +343,6 @@ func (i *inst) String() string {
 		s := ""
 		if i.signed {
 			s = "s"
-		}
-		if i.frame != nil {
-			src = fmt.Sprintf("offset of %s %+d", i.frame, i.off)
 		}
 		return fmt.Sprintf("%s%s %s%s %s", width, i.dst, s, aluText[i.alu], src)
 	case kNeg:
