@@ -34,8 +34,8 @@ type selector struct {
 	widened []bool
 	// sexted are those that are extended by their sign.
 	sexted []bool
-	first   map[*ir.Block]*block
-	objs    map[*ir.Value]*object // of each alloca
+	first  map[*ir.Block]*block
+	objs   map[*ir.Value]*object // of each alloca
 	// points tells into which objects of the frame a value may point, by ID.
 	points []bitset
 	// made are the registers of the current block that hold what can be made
