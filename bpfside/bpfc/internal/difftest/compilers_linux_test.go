@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -160,28 +162,34 @@ func checkObject(cs *ebpf.CollectionSpec, p *Program, seed uint64, want outcome,
 	return nil
 }
 
-// diff tells in which lines two outcomes differ.
+// diff tells in which lines another outcome differs from the reference. Variables
+// that the reference does not have are not looked at: clang tells of none that
+// nobody names.
 func (o outcome) diff(other outcome) string {
-	has := func(o outcome) map[string]bool {
-		m := make(map[string]bool)
-		for _, line := range o {
-			m[line] = true
-		}
-		return m
-	}
-	mine, its := has(o), has(other)
+	mine, its := o.byName(), other.byName()
 	var b strings.Builder
-	for _, line := range o {
-		if !its[line] {
-			fmt.Fprintf(&b, "want %s\n", line)
+	for _, name := range slices.Sorted(maps.Keys(mine)) {
+		if mine[name] != its[name] {
+			fmt.Fprintf(&b, "%s: want %q, got %q\n", name, mine[name], its[name])
 		}
 	}
-	for _, line := range other {
-		if !mine[line] {
-			fmt.Fprintf(&b, "got  %s\n", line)
+	for _, name := range slices.Sorted(maps.Keys(its)) {
+		if _, ok := mine[name]; !ok && strings.Contains(name, "[") {
+			fmt.Fprintf(&b, "%s: want nothing, got %q\n", name, its[name])
 		}
 	}
 	return b.String()
+}
+
+// byName splits the lines of an outcome at what they tell about: a variable, an
+// element of a map, a round.
+func (o outcome) byName() map[string]string {
+	m := make(map[string]string)
+	for _, line := range o {
+		name, value, _ := strings.Cut(line, " = ")
+		m[name] = value
+	}
+	return m
 }
 
 // write keeps a finding as a file, for its reader: the program, and what came of

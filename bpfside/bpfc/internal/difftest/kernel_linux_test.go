@@ -67,14 +67,14 @@ func runOne(cs *ebpf.CollectionSpec, p *Program, seed uint64) (outcome, error) {
 		if err != nil {
 			return nil, fmt.Errorf("run: %w", err)
 		}
-		out = append(out, fmt.Sprintf("round %d returns %#x", i, ret))
+		out = append(out, fmt.Sprintf("round %d returns = %#x", i, ret))
 		switch p.Context {
 		case Syscall:
 			// 4 bytes after the member r are padding.
 			args := opts.ContextOut.([]byte)
-			out = append(out, fmt.Sprintf("round %d context %x %x", i, args[:36], args[40:]))
+			out = append(out, fmt.Sprintf("round %d context = %x %x", i, args[:36], args[40:]))
 		case XDP:
-			out = append(out, fmt.Sprintf("round %d packet %x", i, opts.DataOut))
+			out = append(out, fmt.Sprintf("round %d packet = %x", i, opts.DataOut))
 		}
 	}
 	vars, err := variables(cs, coll, p.Name)
