@@ -94,7 +94,7 @@ var stmtRows = []cRow{
 	// Bit-fields.
 	{"struct bits v = {}; v.a = 9; return v.a;", 1},
 	{"struct bits v = {}; v.b = 17; return v.b;", -15},
-	{"struct bits v = { 1, -1, 1023, 4095, 0xffffffffffUL, 1 }; return v.a + v.b + v.c + v.d + v.f;", 1 - 1 + 1023 + 4095 + 1},
+	{"struct bits v = { 1, -1, 1023, 4095, 0xffffffffffUL, 1 }; return v.a + v.b + v.c + v.d + v.f;", 0 + 1023 + 4095 + 1},
 	{"struct bits v = { 1, -1, 1023, 4095, 0xffffffffffUL, 1 }; return v.e;", 0xffffffffff},
 	{"struct bits v = {}; v.c = seven; v.d = m1; v.e = big; return v.a + v.b + v.c;", 7},
 	{"struct bits v = {}; v.e = big; v.f = two; return v.e * 2 + v.f;", 2*0x789abcdef0 + 1},

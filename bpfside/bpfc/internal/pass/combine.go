@@ -143,13 +143,6 @@ func (c *combiner) emit(op ir.Op, t ir.Type, args ...*ir.Value) *ir.Value {
 	return c.emitValue(c.f.NewValue(op, t, args...))
 }
 
-// emitSized is emit of an operation that has a size.
-func (c *combiner) emitSized(op ir.Op, t ir.Type, size int, args ...*ir.Value) *ir.Value {
-	v := c.f.NewValue(op, t, args...)
-	v.Size = size
-	return c.emitValue(v)
-}
-
 func (c *combiner) emitValue(v *ir.Value) *ir.Value {
 	v.Pos, v.Block = c.pos, c.block
 	c.use(v.Args, 1)
