@@ -222,6 +222,9 @@ var exprRows = []cRow{
 	{"_Generic(\"s\", char *: 1, default: 3)", 1},
 	{"sizeof(\"abc\")", 4},
 	{"__builtin_types_compatible_p(typeof(uc), unsigned char)", 1},
+	{"({ enum { FEW }; __builtin_types_compatible_p(typeof(FEW), int); })", 1},
+	{"({ enum { FEW }; __builtin_types_compatible_p(typeof(FEW + 0), typeof(0 + 0)); })", 1},
+	{"({ enum { FEW }; (typeof(typeof(FEW)))-1 < 0; })", 1},
 
 	// Builtins.
 	{"__builtin_expect(seven, 1)", 7},

@@ -79,10 +79,13 @@ func (u *unit) typeofOperand(s *cc.TypeSpecifier) cc.Type {
 		if q.Case != cc.SpecifierQualifierListTypeSpec {
 			continue
 		}
-		if q.TypeSpecifier.Case == cc.TypeSpecifierTypeofExpr {
+		switch q.TypeSpecifier.Case {
+		case cc.TypeSpecifierTypeofExpr:
 			if t := u.typeOf(q.TypeSpecifier.ExpressionList); t.Kind() != cc.InvalidKind {
 				return t
 			}
+		case cc.TypeSpecifierTypeofType: // typeof(typeof(x)), as macros make it
+			return u.named(q.TypeSpecifier.TypeName)
 		}
 	}
 	return nil
