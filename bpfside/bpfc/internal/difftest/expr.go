@@ -117,9 +117,9 @@ func (f *fn) divide(x, y *Node) *Node {
 	case 1:
 		return expr("((u64)$0 "+op+" ((u64)$1 | 1))", x, y)
 	case 2, 3:
-		return expr(fmt.Sprintf("((u32)$0 %s %du)", op, choose(f.gen, 1, 2, 3, 7, 10, 16, 1000, 1<<31)), x)
+		return expr(fmt.Sprintf("((u32)$0 %s %du)", op, choose[int64](f.gen, 1, 2, 3, 7, 10, 16, 1000, 1<<31)), x)
 	case 4:
-		return expr(fmt.Sprintf("((u64)$0 %s %dull)", op, choose(f.gen, 1, 2, 3, 10, 64, 1000000, 1<<40)), x)
+		return expr(fmt.Sprintf("((u64)$0 %s %dull)", op, choose[int64](f.gen, 1, 2, 3, 10, 64, 1000000, 1<<40)), x)
 	case 5:
 		return expr(fmt.Sprintf("%s$0, %d)", signed, choose(f.gen, 1, 2, 3, 8, 10, -2, -7, 1024)), x)
 	case 6:
