@@ -231,7 +231,7 @@ func (o *object) spans() []span {
 	for r := range o.ranges {
 		ranges = append(ranges, r)
 	}
-	spans := union(ranges)
+	spans := union(o.aligned(union(ranges)))
 	var loose []span
 	size := 0
 	for _, r := range union(o.read) {
@@ -255,6 +255,22 @@ func (o *object) spans() []span {
 		}
 	}
 	slices.SortFunc(spans, compareSpans)
+	return spans
+}
+
+// aligned lets each span that has accesses to parts of it begin where the alignment
+// of the whole object holds: else what an access in the middle of a packed struct is
+// aligned to would be lost with the object around it.
+func (o *object) aligned(spans []span) []span {
+	spans = slices.Clone(spans)
+	for i, s := range spans {
+		for r := range o.ranges {
+			if r != s && r.from >= s.from && r.to <= s.to {
+				spans[i].from -= s.from % min(o.alloca.Align, 8)
+				break
+			}
+		}
+	}
 	return spans
 }
 
@@ -437,7 +453,7 @@ func (s *splitter) address(base *ir.Value, p *part, offset, done, align int) (*i
 	if p == nil {
 		return base, done, align
 	}
-	return p.alloca, offset - p.from, max(align, alignAt(p.alloca.Align, offset-p.from))
+	return p.alloca, offset - p.from, alignAt(p.alloca.Align, offset-p.from)
 }
 
 // set makes of a fill those of the parts.

@@ -4,6 +4,8 @@
 // want: stack = 0x55667788
 // want: l = 0x1122334455667788
 // want: neg = -2
+// want: total = 0x123456799
+// want: halves = 5 0
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
@@ -21,6 +23,23 @@ unsigned int sum, stack;
 unsigned long l;
 int neg;
 
+/* An array that lies beside its own alignment, used as a whole and in parts. */
+struct row {
+	_Bool a, b;
+	long v[3];
+} __attribute__((packed));
+
+struct bits {
+	int low : 12;
+	int half[2];
+} __attribute__((packed));
+
+long total;
+unsigned short halves[2];
+
+static __noinline long number(long x) { return x + 0x123456789; }
+static __noinline int take(struct bits *b) { return b->half[0]; }
+
 static __noinline void fill(struct odd *o, unsigned long v) { o->l = v; }
 
 SEC("socket")
@@ -34,5 +53,17 @@ int prog(struct __sk_buff *skb)
 	stack = local.w;
 	fill(&local, 0x1122334455667788);
 	l = local.l;
+
+	struct row r = { skb->len > 1, skb->len > 2, { number(5), 5, 6 } };
+
+	total = r.v[skb->len & 1 ? 0 : 1] + r.v[1] + r.v[2] + (r.v[0] - 0x123456789) - r.a - r.b;
+	if (!(skb->len & 1))
+		total += 0x123456789 - 5 + 2;
+
+	struct bits b = { 1, { 5, 0 } }, copy = b;
+
+	halves[0] = *(unsigned short *)copy.half;
+	halves[1] = ((unsigned short *)copy.half)[1];
+	take(&b);
 	return 0;
 }
