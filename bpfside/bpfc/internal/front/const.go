@@ -2,6 +2,7 @@ package front
 
 import (
 	"math/bits"
+	"strconv"
 	"strings"
 
 	"modernc.org/cc/v4"
@@ -119,7 +120,13 @@ func (u *unit) eval(e cc.ExpressionNode) (int64, bool) {
 
 func (u *unit) evalPrimary(e *cc.PrimaryExpression) (int64, bool) {
 	switch e.Case {
-	case cc.PrimaryExpressionInt, cc.PrimaryExpressionChar, cc.PrimaryExpressionLChar:
+	case cc.PrimaryExpressionInt:
+		if v, ok := integer(e.Value()); ok {
+			return v, true
+		}
+		_, v, ok := u.literal(e)
+		return v, ok
+	case cc.PrimaryExpressionChar, cc.PrimaryExpressionLChar:
 		return integer(e.Value())
 	case cc.PrimaryExpressionIdent:
 		if d, ok := e.ResolvedTo().(*cc.Enumerator); ok {
@@ -129,6 +136,35 @@ func (u *unit) evalPrimary(e *cc.PrimaryExpression) (int64, bool) {
 		return u.constant(u.selected(e.GenericSelection))
 	}
 	return 0, false
+}
+
+// literal returns the type and the value of an integer constant by its text, C11
+// 6.4.4.1: cc leaves them out where it takes an expression for unused, as in a
+// generic selection of which it selects another part.
+func (u *unit) literal(e *cc.PrimaryExpression) (cc.Type, int64, bool) {
+	text := strings.ToLower(e.Token.SrcStr())
+	digits := strings.TrimRight(text, "ul")
+	suffix := text[len(digits):]
+	x, err := strconv.ParseUint(digits, 0, 64)
+	if err != nil {
+		return nil, 0, false
+	}
+	unsigned, long := strings.Contains(suffix, "u"), strings.Count(suffix, "l")
+	based := strings.HasPrefix(digits, "0")
+	kinds := [][2]cc.Kind{{cc.Int, cc.UInt}, {cc.Long, cc.ULong}, {cc.LongLong, cc.ULongLong}}
+	for i, k := range kinds[min(long, 2):] {
+		bits := 63
+		if i+long == 0 {
+			bits = 31
+		}
+		switch {
+		case !unsigned && x>>bits == 0:
+			return u.basic(k[0]), int64(x), true
+		case (unsigned || based) && x>>bits>>1 == 0:
+			return u.basic(k[1]), int64(x), true
+		}
+	}
+	return nil, 0, false
 }
 
 func (u *unit) evalPostfix(e *cc.PostfixExpression) (int64, bool) {

@@ -235,6 +235,14 @@ func (u *unit) typeOfPrimary(e *cc.PrimaryExpression) cc.Type {
 			return u.enumeratorType(d)
 		}
 		return e.Type()
+	case cc.PrimaryExpressionInt:
+		if t := e.Type(); t != nil && t.Kind() != cc.InvalidKind {
+			return t
+		}
+		if t, _, ok := u.literal(e); ok {
+			return t
+		}
+		return cc.Invalid
 	case cc.PrimaryExpressionChar:
 		return u.basic(cc.Int)
 	case cc.PrimaryExpressionString, cc.PrimaryExpressionLString:
@@ -284,6 +292,13 @@ func (u *unit) selected(g *cc.GenericSelection) cc.ExpressionNode {
 		}
 		if constPointee(a.TypeName) {
 			u.errorf(a.TypeName, "const behind a pointer in _Generic is not supported")
+		}
+		t := a.TypeName.Type()
+		if t == nil || t.Kind() == cc.InvalidKind {
+			// cc does not look at what is behind the type that it selects, and it
+			// selects by types of its own.
+			u.errorf(a.TypeName, "_Generic of this expression is not supported: which type it has is not sure")
+			return nil
 		}
 		if t := u.named(a.TypeName); !u.isConst(t) && !u.isVolatile(t) && u.compatible(control, t) {
 			return a.AssignmentExpression
