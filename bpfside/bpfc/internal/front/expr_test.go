@@ -222,6 +222,8 @@ var exprRows = []cRow{
 	{"_Generic(\"s\", char *: 1, default: 3)", 1},
 	{"({ enum { FEW }; _Generic(FEW << 1, int: 1, unsigned: 2, default: 3); })", 1},
 	{"({ enum { FEW }; _Generic(FEW, int: 0x80000000, unsigned: 2, default: 3) == 2147483648; })", 1},
+	{"_Generic((i7 ?: ul) - i7, int: 1, unsigned: 2, long: 3, unsigned long: 4, default: 5)", 4},
+	{"_Generic((ul ?: 0ll) << 1, char: 1, short: 2, int: 3, long long int: 4, unsigned long long: 5, long unsigned: 6, default: 7)", 5},
 	{"({ struct { unsigned long b : 3; } v = {}; _Generic(v.b << 1, int: 4L, long: 5, default: 6); })", 4},
 	{"sizeof(\"abc\")", 4},
 	{"__builtin_types_compatible_p(typeof(uc), unsigned char)", 1},

@@ -231,7 +231,7 @@ func (o *object) spans() []span {
 	for r := range o.ranges {
 		ranges = append(ranges, r)
 	}
-	spans := union(o.aligned(union(ranges)))
+	spans := o.aligned(union(ranges))
 	var loose []span
 	size := 0
 	for _, r := range union(o.read) {
@@ -262,16 +262,28 @@ func (o *object) spans() []span {
 // of the whole object holds: else what an access in the middle of a packed struct is
 // aligned to would be lost with the object around it.
 func (o *object) aligned(spans []span) []span {
-	spans = slices.Clone(spans)
-	for i, s := range spans {
-		for r := range o.ranges {
-			if r != s && r.from >= s.from && r.to <= s.to {
-				spans[i].from -= s.from % min(o.alloca.Align, 8)
-				break
+	for changed := true; changed; {
+		changed = false
+		for i, s := range spans {
+			off := s.from % min(o.alloca.Align, 8)
+			if off != 0 && o.hasWithin(s) {
+				spans[i].from -= off
+				changed = true
 			}
 		}
+		spans = union(spans) // where one has grown into another, that one's start counts
 	}
 	return spans
+}
+
+// hasWithin reports whether there is an access to a part of s alone.
+func (o *object) hasWithin(s span) bool {
+	for r := range o.ranges {
+		if r != s && r.from >= s.from && r.to <= s.to {
+			return true
+		}
+	}
+	return false
 }
 
 func compareSpans(a, b span) int { return cmp.Or(a.from-b.from, a.to-b.to) }

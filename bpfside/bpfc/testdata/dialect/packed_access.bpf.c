@@ -6,6 +6,7 @@
 // want: neg = -2
 // want: total = 0x123456799
 // want: halves = 5 0
+// want: third = 0x10000
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
@@ -34,7 +35,16 @@ struct bits {
 	int half[2];
 } __attribute__((packed));
 
+struct mixed {
+	unsigned int f0;
+	long f1 : 23;
+	unsigned char f2 : 6;
+	unsigned int f3;
+	unsigned char f4;
+} __attribute__((packed));
+
 long total;
+unsigned int third;
 unsigned short halves[2];
 
 static __noinline long number(long x) { return x + 0x123456789; }
@@ -65,5 +75,10 @@ int prog(struct __sk_buff *skb)
 	halves[0] = *(unsigned short *)copy.half;
 	halves[1] = ((unsigned short *)copy.half)[1];
 	take(&b);
+
+	unsigned char zero = skb->len == 1;
+	struct mixed m[2] = { {}, { zero, 0, 0, 0x10000 } };
+
+	third = m[1].f3;
 	return 0;
 }
