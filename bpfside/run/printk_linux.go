@@ -30,8 +30,8 @@ var tracefsDirs = []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"}
 
 // A printkReader reads the event in an instance of tracefs.
 type printkReader struct {
-	dir   string // of the instance
-	mount string // what was mounted for it, or ""
+	root  *os.File // of tracefs
+	dir   string   // of the instance
 	pipe  *os.File
 	lines *bufio.Reader
 
@@ -46,11 +46,12 @@ func newPrintkReader() (_ *printkReader, err error) {
 			err = errors.Join(err, r.Close())
 		}
 	}()
-	root, err := r.tracefs()
-	if err != nil {
+	if r.root, err = openTracefs(); err != nil {
 		return nil, err
 	}
-	r.dir, err = os.MkdirTemp(filepath.Join(root, "instances"), fmt.Sprintf("nopfire-%d-", os.Getpid()))
+	instances := fmt.Sprintf("/proc/self/fd/%d/instances", r.root.Fd())
+	sweepInstances(instances)
+	r.dir, err = os.MkdirTemp(instances, fmt.Sprintf("%s%d-", instancePrefix, os.Getpid()))
 	if err != nil {
 		r.dir = ""
 		return nil, feature.Explain("make an instance of tracefs", err, feature.TracingCaps...)
@@ -73,25 +74,46 @@ func newPrintkReader() (_ *printkReader, err error) {
 	return r, nil
 }
 
-// tracefs returns where tracefs is mounted. If it is not, it is mounted on a
-// directory that only this process uses.
-func (r *printkReader) tracefs() (string, error) {
+// openTracefs opens the root of tracefs. If it is not mounted where it should be, it
+// is mounted for a moment: the descriptor keeps it, and whatever becomes of this
+// process, no mount is left.
+func openTracefs() (*os.File, error) {
 	for _, dir := range tracefsDirs {
 		var st unix.Statfs_t
 		if unix.Statfs(dir, &st) == nil && st.Type == unix.TRACEFS_MAGIC {
-			return dir, nil
+			return os.Open(dir)
 		}
 	}
 	dir, err := os.MkdirTemp("", "nopfire-tracefs-")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
+	defer os.Remove(dir)
 	if err := unix.Mount("tracefs", dir, "tracefs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
-		os.Remove(dir)
-		return "", fmt.Errorf("mount tracefs, which is not mounted on %s: %w", tracefsDirs[0], err)
+		return nil, fmt.Errorf("mount tracefs, which is not mounted on %s: %w", tracefsDirs[0], err)
 	}
-	r.mount = dir
-	return dir, nil
+	root, err := os.Open(dir)
+	return root, errors.Join(err, unix.Unmount(dir, unix.MNT_DETACH))
+}
+
+// instancePrefix begins the names of our instances; the id of the process follows.
+const instancePrefix = "nopfire-"
+
+// sweepInstances removes the instances of processes that were killed. Those that
+// somebody reads cannot be removed (EBUSY).
+func sweepInstances(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // then none can be made either, which says why
+	}
+	for _, e := range entries {
+		rest, ours := strings.CutPrefix(e.Name(), instancePrefix)
+		pid, err := strconv.Atoi(strings.SplitN(rest, "-", 2)[0])
+		if !ours || err != nil || unix.Kill(pid, 0) != unix.ESRCH {
+			continue
+		}
+		unix.Rmdir(filepath.Join(dir, e.Name()))
+	}
 }
 
 func (r *printkReader) read(*eventTypes) (Event, error) {
@@ -128,8 +150,8 @@ func (r *printkReader) Close() error {
 		if r.dir != "" {
 			r.err = errors.Join(r.err, unix.Rmdir(r.dir))
 		}
-		if r.mount != "" {
-			r.err = errors.Join(r.err, unix.Unmount(r.mount, unix.MNT_DETACH), os.Remove(r.mount))
+		if r.root != nil {
+			r.err = errors.Join(r.err, r.root.Close())
 		}
 	})
 	return r.err
