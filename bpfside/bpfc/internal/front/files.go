@@ -124,7 +124,46 @@ func (s *sources) load(name string) (string, error) {
 	if rest == "vmlinux.h" && s.in.Vmlinux != nil {
 		return s.in.Vmlinux(s.identifiers())
 	}
-	return readFile(s.in.System, rest)
+	text, err := readFile(s.in.System, rest)
+	if err == nil && path.Base(rest) == helperDefs {
+		text = s.usedHelpers(text)
+	}
+	return text, err
+}
+
+// helperDefs declares every helper, a line each: to parse them all takes a quarter
+// of the time of a small program.
+const helperDefs = "bpf_helper_defs.h"
+
+// usedHelpers leaves of the text of helperDefs the helpers that the program can
+// name, by itself or by a macro of a header: as with vmlinux.h, a name that is made
+// by pasting tokens is not seen. Lines stay where they are.
+func (s *sources) usedHelpers(text string) string {
+	names := s.identifiers()
+	for _, dir := range s.in.SystemInclude {
+		headers, err := fs.Glob(s.in.System, path.Join(dir, "*bpf*.h"))
+		if err != nil {
+			return text
+		}
+		for _, h := range headers {
+			if path.Base(h) == helperDefs {
+				continue
+			}
+			if t, err := readFile(s.in.System, h); err == nil {
+				scanIdentifiers(t, names)
+			}
+		}
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if _, rest, ok := strings.Cut(line, "(* const "); ok && strings.HasPrefix(line, "static ") {
+			if name, _, _ := strings.Cut(rest, ")"); !names[name] {
+				line = "\n"
+			}
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 func readFile(fsys fs.FS, name string) (string, error) {
