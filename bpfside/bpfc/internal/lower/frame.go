@@ -206,11 +206,13 @@ func (o *object) place(placed []*object, apart bitset, top int) {
 			others = append(others, p)
 		}
 	}
-	slices.SortFunc(others, func(a, b *object) int { return cmp.Compare(b.off, a.off) })
+	end := func(p *object) int { return p.off + max(p.size, 1) }
+	// By their ends, so that what follows one which lies below o does as well.
+	slices.SortFunc(others, func(a, b *object) int { return cmp.Compare(end(b), end(a)) })
 	size := max(o.size, 1)
 	fit := func(top int) int { return -((-(top - size) + o.align - 1) &^ (o.align - 1)) }
 	for _, p := range others {
-		if fit(top) >= p.off+max(p.size, 1) {
+		if fit(top) >= end(p) {
 			break
 		}
 		top = min(top, p.off)
