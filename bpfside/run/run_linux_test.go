@@ -82,12 +82,15 @@ SEC("xdp") int never(struct xdp_md *ctx) { return XDP_PASS; }
 char LICENSE[] SEC("license") = "GPL";
 `
 
-func compile(t *testing.T) *ebpf.CollectionSpec {
+// compileForThread compiles the program for the calls of the calling thread.
+func compileForThread(t *testing.T) *ebpf.CollectionSpec {
 	t.Helper()
 	spec, err := bpfc.Compile(t.Context(), fstest.MapFS{"p.bpf.c": {Data: []byte(program)}}, "p.bpf.c", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	set(t, spec, "tid", itoa(unix.Gettid()))
+	set(t, spec, "call_nr", itoa(unix.SYS_GETPPID))
 	return spec
 }
 
@@ -103,9 +106,7 @@ func TestSession(t *testing.T) {
 	testutils.NeedBPF(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	spec := compile(t)
-	set(t, spec, "tid", itoa(unix.Gettid()))
-	set(t, spec, "call_nr", itoa(unix.SYS_GETPPID))
+	spec := compileForThread(t)
 	set(t, spec, "mode", "LOUD")
 	s, err := run.New(spec, nil)
 	if err != nil {
@@ -178,9 +179,7 @@ func TestEventsBreak(t *testing.T) {
 	testutils.NeedBPF(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	spec := compile(t)
-	set(t, spec, "tid", itoa(unix.Gettid()))
-	set(t, spec, "call_nr", itoa(unix.SYS_GETPPID))
+	spec := compileForThread(t)
 	before := runtime.NumGoroutine()
 	s, err := run.New(spec, &run.Options{NoPrintk: true})
 	if err != nil {
