@@ -21,7 +21,10 @@ type Event struct {
 	Comm string
 	// Provider and Probe name the probe.
 	Provider, Probe string
-	// Args are the arguments in the order of the probe.
+	// Clause is the index of the clause that selected the probe.
+	Clause int
+	// Args are the arguments in the order of the probe, or what the clause
+	// captures.
 	Args []Value
 }
 

@@ -28,6 +28,10 @@ type Options struct {
 	// BufferSize is the size of the ring buffer in bytes, rounded up to a
 	// power of two; 0 means DefaultBufferSize.
 	BufferSize int
+	// MaxKeys is the number of different keys that are counted, all clauses
+	// together; 0 means DefaultMaxKeys. Hits of further keys are counted as
+	// lost.
+	MaxKeys int
 	// Strings says which arguments are addresses of strings, for probes
 	// without metadata: [PROBE.]ARG[/LENGTH]. ARG is a name or "argN", counted
 	// from 1. PROBE is a pattern for the name of the probe ("gc__*"); without

@@ -1,0 +1,169 @@
+package trace
+
+import (
+	"errors"
+
+	"github.com/nopfire/nopfire/bpfside/usdt"
+)
+
+// Limits of a Clause.
+const (
+	// MaxCaptures is the largest number of expressions that a clause captures.
+	MaxCaptures = 12
+	// DefaultMaxKeys is the number of different keys that a session counts
+	// unless Options say otherwise.
+	DefaultMaxKeys = 65536
+	// LimitKeyString is how many bytes of a string can be part of a key: a key
+	// lies on the stack of a BPF program, which has 512 bytes.
+	LimitKeyString = 128
+)
+
+// A Clause selects probes and says what their hits give: events, counts or
+// histograms.
+//
+// Where, Capture and Value are expressions of C, as they stand in a condition
+// or an assignment. They know:
+//
+//	arg1 … arg12          the arguments, and their names, where the object tells
+//	                      them; each has the type that it has in the traced
+//	                      program, as far as the object tells it
+//	pid, tid, uid, cpu    process, thread (numbered as in events), real user id, processor
+//	ts                    time of the hit, nanoseconds since boot
+//	comm                  the name of the thread
+//	p->field, *p, p[i]    memory of the traced process
+//	s == "text"           string comparison, if s is an address of characters or
+//	                      comm; != as well, and strcmp(s, "text"),
+//	                      strncmp(s, "text", n)
+//	(type)x, sizeof, ?:   and the other operators of C on integers and pointers
+//
+// An expression that is an argument and nothing else may be of any type. In
+// others the value of a float cannot be used, since BPF programs have none.
+type Clause struct {
+	// Path is the file that has the probes: a path, or the name of a program or
+	// library as usdt.FindFile takes it; in the mount namespace of the process,
+	// if there is one. All processes that map the file are traced, or the one.
+	// "" is every file that the traced processes have mapped, or map later.
+	Path string
+	// Pattern is PROVIDER:PROBE, as usdt.ParsePattern reads it, or, without a
+	// Path, urdt:PROVIDER:NAME[/NARGS], as ParseURDTName does.
+	Pattern string
+	// Where is the condition under which a hit counts; "" is always.
+	Where string
+	// Capture are the values that an event has as its Args, in their order, at
+	// most MaxCaptures. Nil is all arguments of the probe. For Count and
+	// histograms they are the key: hits are counted apart for each combination
+	// of their values; nil is no key.
+	Capture []Capture
+	// Aggregate is what is done with the hits.
+	Aggregate Aggregate
+	// ByProcess counts apart for each process. Of no use for Events.
+	ByProcess bool
+	// Value is the number whose distribution a histogram is.
+	Value string
+	// Linear are the bounds of a LinearHist.
+	Linear Linear
+}
+
+// A Capture is a value that is taken from a hit.
+type Capture struct {
+	// Expr is the expression. It is the Name of the Value, unless Name is set.
+	Expr string
+	Name string
+	// String tells that the value is the address of a string that ends in a
+	// NUL, whatever its type. What has the type of a string is one without it.
+	String bool
+}
+
+// An Aggregate is what a clause does with its hits.
+type Aggregate uint8
+
+// The aggregates.
+const (
+	// Events makes each hit an Event of Session.Events.
+	Events Aggregate = iota
+	// Count counts hits.
+	Count
+	// Log2Hist counts the hits whose Value lies in each power of two.
+	Log2Hist
+	// LinearHist counts the hits whose Value lies in each of equal ranges.
+	LinearHist
+)
+
+// Linear are the bounds of a linear histogram: buckets of Step from Min up to Max,
+// which is not included, and one for all that is smaller and one for all that is
+// larger.
+type Linear struct{ Min, Max, Step int64 }
+
+// A Query is what Start traces.
+type Query struct {
+	// PID is the process to trace; 0 is every process, those that start later
+	// included.
+	PID int
+	// Clauses say which probes, and what of them. A hit that several select
+	// gives something for each.
+	Clauses []Clause
+	// Options may be nil.
+	Options *Options
+}
+
+// A Row is what a session has counted for one key of a clause.
+type Row struct {
+	// Clause is the index of the clause in the Query.
+	Clause int
+	// Provider and Probe are the probe that was hit.
+	Provider, Probe string
+	// PID and Comm are the process, if the clause says ByProcess; else 0 and "".
+	// Comm is the name that the process has, or had last, "" if it is not known.
+	PID  int
+	Comm string
+	// Key are the values of Capture.
+	Key []Value
+	// Count is the number of hits.
+	Count uint64
+	// Buckets are those of a histogram that are not empty, by ascending bounds.
+	Buckets []Bucket
+}
+
+// A Bucket is how many values lay between Min and Max, both included. The first
+// bucket of signed values begins with math.MinInt64, and the last one of unsigned
+// values may go up to math.MaxUint64: then Max is -1 and Unsigned is true.
+type Bucket struct {
+	Min, Max int64
+	Unsigned bool
+	Count    uint64
+}
+
+// Start traces what a query says: a hit after it has returned is seen. Processes
+// and objects that appear later are traced as they come, those that go are
+// forgotten.
+//
+// A probe that cannot be traced, or that a clause's expressions do not fit, costs
+// itself only, and is one of Problems, or of those that Events yields if it
+// appears later. It is no error if there is no probe yet, unless the clause names
+// a file; then, and where a pattern finds nothing in the one process of the query,
+// the error wraps usdt.ErrNoProbe. An expression that is wrong for every probe is
+// an *ExprError.
+//
+// The caller closes the session.
+func Start(q Query) (*Session, error) {
+	return nil, errors.Join(errors.New("trace: not there yet"), usdt.ErrNoProbe)
+}
+
+// Rows returns what has been counted so far, by clause, then by probe, process and
+// key. Counting goes on, and later rows include it. It may be called while Events
+// runs, and after it has ended, until Close.
+func (s *Session) Rows() ([]Row, error) { return nil, errors.New("trace: not there yet") }
+
+// An ExprError says what is wrong with an expression.
+type ExprError struct {
+	// Expr is the expression, and Off the place in it, counted in bytes; -1 if it
+	// is not known.
+	Expr string
+	Off  int
+	Msg  string
+	// Probe is the PROVIDER:PROBE that it does not fit, "" for all.
+	Probe string
+}
+
+// Error returns the message with the expression.
+func (e *ExprError) Error() string { return e.Msg + " in " + e.Expr }
