@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"math"
 	"strconv"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -168,9 +167,3 @@ func appendText(b []byte, s string) []byte {
 func acts(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
-
-// clockFormat is the TIME column.
-const clockFormat = "15:04:05.000000"
-
-// clock returns the time of day in local time.
-func clock(t time.Time) string { return t.Format(clockFormat) }

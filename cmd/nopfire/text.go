@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -15,7 +16,16 @@ import (
 // A palette turns colours on or off.
 type palette bool
 
-// The escape sequences are SGR of ECMA-48, which every terminal knows.
+// The parameters of SGR (ECMA-48), which every terminal knows.
+const (
+	sgrBold   = "1"
+	sgrDim    = "2"
+	sgrRed    = "31"
+	sgrGreen  = "32"
+	sgrYellow = "33"
+	sgrCyan   = "36"
+)
+
 func (p palette) sgr(code, s string) string {
 	if !p || s == "" {
 		return s
@@ -23,12 +33,27 @@ func (p palette) sgr(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-func (p palette) bold(s string) string   { return p.sgr("1", s) }
-func (p palette) dim(s string) string    { return p.sgr("2", s) }
-func (p palette) red(s string) string    { return p.sgr("31", s) }
-func (p palette) green(s string) string  { return p.sgr("32", s) }
-func (p palette) yellow(s string) string { return p.sgr("33", s) }
-func (p palette) cyan(s string) string   { return p.sgr("36", s) }
+func (p palette) bold(s string) string   { return p.sgr(sgrBold, s) }
+func (p palette) dim(s string) string    { return p.sgr(sgrDim, s) }
+func (p palette) red(s string) string    { return p.sgr(sgrRed, s) }
+func (p palette) green(s string) string  { return p.sgr(sgrGreen, s) }
+func (p palette) yellow(s string) string { return p.sgr(sgrYellow, s) }
+func (p palette) cyan(s string) string   { return p.sgr(sgrCyan, s) }
+
+// begin and end put a colour around what is appended between them.
+func (p palette) begin(b []byte, code string) []byte {
+	if !p {
+		return b
+	}
+	return append(append(append(b, "\x1b["...), code...), 'm')
+}
+
+func (p palette) end(b []byte) []byte {
+	if !p {
+		return b
+	}
+	return append(b, "\x1b[0m"...)
+}
 
 // isTerminal reports whether w (or r) is a terminal, as near as the standard
 // library tells: /dev/null counts as one, where nobody sees the colours.
@@ -66,21 +91,58 @@ func pad(s string, n int) string {
 	return s
 }
 
+// appendPrintable appends what printable returns.
+func appendPrintable(b []byte, s string) []byte {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return append(b, printable(s)...)
+		}
+	}
+	return append(b, s...)
+}
+
+// appendPadded appends what printable returns, followed by blanks up to n columns.
+func appendPadded(b []byte, s string, n int) []byte {
+	from := len(b)
+	b = appendPrintable(b, s)
+	for range n - utf8.RuneCount(b[from:]) {
+		b = append(b, ' ')
+	}
+	return b
+}
+
+// appendNumber appends a number, followed by blanks up to n columns.
+func appendNumber(b []byte, x, n int) []byte {
+	from := len(b)
+	b = strconv.AppendInt(b, int64(x), 10)
+	for len(b)-from < n {
+		b = append(b, ' ')
+	}
+	return b
+}
+
 // eventColumns prints events as aligned text: TIME PID TID COMM PROBE and the
-// arguments as name=value.
+// arguments as name=value. It appends rather than formats, as the lines of trace are
+// its hot path.
 type eventColumns struct {
 	color      palette
 	probeWidth int
+	clock      clockCache
 }
 
 // newEventColumns returns the columns for probes with these names.
 func newEventColumns(color palette, names []string) *eventColumns {
 	c := &eventColumns{color: color, probeWidth: len("PROBE")}
 	for _, n := range names {
-		// A long name breaks the alignment of its own lines only.
-		c.probeWidth = max(c.probeWidth, min(utf8.RuneCountInString(printable(n)), 40))
+		c.widen(n)
 	}
 	return c
+}
+
+// widen makes room for a probe.
+func (c *eventColumns) widen(name string) {
+	// A long name breaks the alignment of its own lines only.
+	c.probeWidth = max(c.probeWidth, min(utf8.RuneCountInString(printable(name)), 40))
 }
 
 // header returns the line above the columns.
@@ -89,25 +151,99 @@ func (c *eventColumns) header() string {
 }
 
 // line returns the line of an event.
-func (c *eventColumns) line(ev *trace.Event) string {
-	return fmt.Sprintf("%s %-7d %-7d %s %s %s\n",
-		c.color.dim(clock(ev.Time)), ev.PID, ev.TID, pad(printable(ev.Comm), 15),
-		c.color.cyan(pad(printable(ev.Provider+":"+ev.Probe), c.probeWidth)), c.args(ev.Args))
-}
+func (c *eventColumns) line(ev *trace.Event) string { return string(c.append(nil, ev)) }
 
 // args returns the arguments as name=value, separated by blanks.
-func (c *eventColumns) args(args []trace.Value) string {
-	var b strings.Builder
+func (c *eventColumns) args(args []trace.Value) string { return string(appendArgs(nil, args, c.color)) }
+
+// append appends the line of an event.
+func (c *eventColumns) append(b []byte, ev *trace.Event) []byte {
+	b = c.color.begin(b, sgrDim)
+	b = c.clock.append(b, ev.Time)
+	b = c.color.end(b)
+	b = append(b, ' ')
+	b = appendNumber(b, ev.PID, 7)
+	b = append(b, ' ')
+	b = appendNumber(b, ev.TID, 7)
+	b = append(b, ' ')
+	b = appendPadded(b, ev.Comm, 15)
+	b = append(b, ' ')
+	b = c.color.begin(b, sgrCyan)
+	from := len(b)
+	b = appendPrintable(b, ev.Provider)
+	b = append(b, ':')
+	b = appendPrintable(b, ev.Probe)
+	for range c.probeWidth - utf8.RuneCount(b[from:]) {
+		b = append(b, ' ')
+	}
+	b = c.color.end(b)
+	b = append(b, ' ')
+	b = appendArgs(b, ev.Args, c.color)
+	return append(b, '\n')
+}
+
+// appendArgs appends the arguments as name=value, separated by blanks.
+func appendArgs(b []byte, args []trace.Value, color palette) []byte {
 	for i := range args {
 		if i > 0 {
-			b.WriteByte(' ')
+			b = append(b, ' ')
 		}
-		v := printable(args[i].String()) // the reason of an error may quote the file
-		if args[i].Err != nil {
-			v = c.color.red(v)
-		}
-		b.WriteString(c.color.dim(printable(args[i].Name) + "="))
-		b.WriteString(v)
+		b = color.begin(b, sgrDim)
+		b = appendPrintable(b, args[i].Name)
+		b = append(b, '=')
+		b = color.end(b)
+		b = appendValueText(b, &args[i], color)
 	}
-	return b.String()
+	return b
+}
+
+// appendValueText appends a value as trace.Value.String writes it.
+func appendValueText(b []byte, v *trace.Value, color palette) []byte {
+	switch x := v.Value.(type) {
+	case int64:
+		if v.Type != "time.Duration" {
+			return strconv.AppendInt(b, x, 10)
+		}
+	case uint64:
+		return strconv.AppendUint(b, x, 10)
+	case string:
+		b = strconv.AppendQuote(b, x)
+		if v.Truncated {
+			b = append(b, "…"...)
+		}
+		return b
+	}
+	if v.Err == nil {
+		return appendPrintable(b, v.String())
+	}
+	b = color.begin(b, sgrRed)
+	b = appendPrintable(b, v.String()) // the reason of an error may quote the file
+	return color.end(b)
+}
+
+// clockFormat is the TIME column.
+const clockFormat = "15:04:05.000000"
+
+// clock returns the time of day in local time.
+func clock(t time.Time) string { return t.Format(clockFormat) }
+
+// A clockCache writes the TIME column, and looks at the calendar once a second: no
+// zone changes its offset within one.
+type clockCache struct {
+	second int64
+	text   []byte // of the second, with the point; nil at first
+}
+
+func (c *clockCache) append(b []byte, t time.Time) []byte {
+	const micros = len(".000000")
+	if s := t.Unix(); c.text == nil || s != c.second {
+		c.second = s
+		c.text = t.AppendFormat(c.text[:0], clockFormat[:len(clockFormat)-micros+1])
+	}
+	b = append(b, c.text...)
+	us := t.Nanosecond() / 1000
+	for unit := 100000; unit > 0; unit /= 10 {
+		b = append(b, byte('0'+us/unit%10))
+	}
+	return b
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -41,6 +42,51 @@ func TestEventColumns(t *testing.T) {
 	}
 	if plain != cols.line(ev) || plain == colored {
 		t.Errorf("coloured line is %q", colored)
+	}
+}
+
+// The clock of a second that is over is not shown again.
+func TestClockCache(t *testing.T) {
+	var c clockCache
+	at := time.Date(2026, 1, 31, 23, 59, 59, 999_999_999, time.Local)
+	for _, d := range []time.Duration{0, 1, -time.Hour, -time.Hour + 1, 24 * time.Hour, -time.Second} {
+		if got, want := string(c.append(nil, at.Add(d))), clock(at.Add(d)); got != want {
+			t.Errorf("%s: %s, want %s", d, got, want)
+		}
+	}
+}
+
+// Values are written as trace.Value.String has them.
+func TestAppendValueText(t *testing.T) {
+	for _, v := range []trace.Value{
+		{Type: "int64", Value: int64(math.MinInt64)},
+		{Type: "uint64", Value: uint64(math.MaxUint64)},
+		{Type: "time.Duration", Value: int64(1500)},
+		{Type: "bool", Value: true},
+		{Type: "float32", Value: float64(float32(0.1))},
+		{Type: "string", Value: "a\x1b\"ü\xff"},
+		{Type: "string", Value: "cut", Truncated: true},
+		{Type: "string"},
+		{Type: "[]byte", Value: []byte{0, 255}, Truncated: true},
+		{Type: "*T", Value: trace.Pointer(16)},
+		{Type: "int8", Err: errors.New("bad address")},
+	} {
+		if got := string(appendValueText(nil, &v, false)); got != v.String() {
+			t.Errorf("%s, want %s", got, v)
+		}
+	}
+}
+
+func BenchmarkEventColumns(b *testing.B) {
+	ev := &trace.Event{
+		Time: time.Now(), PID: 4711, TID: 4712, Comm: "shop", Provider: "shop", Probe: "order",
+		Args: []trace.Value{{Name: "id", Type: "int64", Value: int64(1000)}, {Name: "item", Type: "string", Value: "green tea"}},
+	}
+	cols := newEventColumns(false, []string{"shop:order"})
+	var line []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		line = cols.append(line[:0], ev)
 	}
 }
 
