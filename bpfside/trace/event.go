@@ -121,18 +121,3 @@ func (v Value) String() string {
 	}
 	return s
 }
-
-// A LostError stands in the sequence of events where the ring buffer was full
-// and events were lost. The session goes on after it.
-type LostError struct {
-	// Count is the number of events lost since the last LostError.
-	Count uint64
-}
-
-// Error says how many events were lost.
-func (e *LostError) Error() string {
-	if e.Count == 1 {
-		return "1 event lost: ring buffer full"
-	}
-	return fmt.Sprintf("%d events lost: ring buffer full", e.Count)
-}

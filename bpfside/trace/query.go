@@ -99,6 +99,9 @@ type Query struct {
 	// PID is the process to trace; 0 is every process, those that start later
 	// included.
 	PID int
+	// Later makes it no error that a pattern finds nothing in the process yet:
+	// one that has still to execute its program, say.
+	Later bool
 	// Clauses say which probes, and what of them. A hit that several select
 	// gives something for each.
 	Clauses []Clause
@@ -140,8 +143,8 @@ type Bucket struct {
 // A probe that cannot be traced, or that a clause's expressions do not fit, costs
 // itself only, and is one of Problems, or of those that Events yields if it
 // appears later. It is no error if there is no probe yet, unless the clause names
-// a file; then, and where a pattern finds nothing in the one process of the query,
-// the error wraps usdt.ErrNoProbe. An expression that is wrong for every probe is
+// a file; then, and where a pattern finds nothing in the one process of the query
+// (unless Later), the error wraps usdt.ErrNoProbe. An expression that is wrong for every probe is
 // an *ExprError.
 //
 // The caller closes the session.
@@ -153,6 +156,18 @@ func Start(q Query) (*Session, error) {
 // key. Counting goes on, and later rows include it. It may be called while Events
 // runs, and after it has ended, until Close.
 func (s *Session) Rows() ([]Row, error) { return nil, errors.New("trace: not there yet") }
+
+// A SessionProbe is a probe that a clause has selected.
+type SessionProbe struct {
+	// Clause is the index of the clause in the Query.
+	Clause int
+	// Provider and Name are those of its events.
+	Provider, Name string
+}
+
+// Probes returns the probes that are attached to, and those that were and are gone,
+// by clause and name, each once. It may be called while Events runs.
+func (s *Session) Probes() []SessionProbe { return nil }
 
 // An ExprError says what is wrong with an expression.
 type ExprError struct {
