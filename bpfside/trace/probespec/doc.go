@@ -1,0 +1,26 @@
+// Package probespec reads the texts by which people say what is to be traced: which
+// probe, under which condition, and what is shown of a hit. It knows the texts of this
+// project and those of bcc's trace and argdist, and gives clauses of package trace and
+// formats of C, that it also applies.
+//
+// A probe is written in one of these ways; * and ? are wildcards in PROVIDER and PROBE,
+// an empty part is *:
+//
+//	PROVIDER:PROBE                   in everything that is mapped
+//	PATH:PROVIDER:PROBE, PATH:PROBE  in one file; a PATH has a slash or ".so" in it
+//	urdt:PROVIDER:NAME[/NARGS]       a tracepoint that is defined at run time
+//	u:PATH:PROBE                     bcc's way, with usdt: for u: as well; here PATH may
+//	u:PATH:PROVIDER:PROBE            be the name of a program or library, or be empty
+//
+// A part of it with blanks, colons, parentheses or commas stands in double quotes, or
+// has a backslash before each of them. In quotes p, r, t, u, usdt and urdt are providers
+// like any other.
+//
+// Expressions are those of trace.Clause. Beside them bcc's names are understood: $tgid,
+// $pid, which is the thread, $uid, $cpu, $task->comm, argdist's $PID, and arg1@user.
+// What bcc has for functions only ($retval, $entry, $latency) is refused by name, as are
+// its probes p:, r: and t:.
+//
+// The package knows no processes and no files: whether there is such a probe, and
+// whether an expression fits it, is for package trace to say.
+package probespec
