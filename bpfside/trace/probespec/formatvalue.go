@@ -13,8 +13,8 @@ import (
 )
 
 // Append appends the text that the format makes of values, and returns the longer
-// slice. What comes from the traced program is made printable: nothing of it moves the
-// cursor of a terminal. The text of the format itself is left as it is.
+// slice. It has the bytes of strings as they are in the traced program: AppendPrintable is
+// for terminals.
 //
 // Numbers are converted as in C: an integer directive shows as many bits as its length
 // says, 32 without one, so that %d of -1 is -1 whatever its type, and %x of it ffffffff.
@@ -26,7 +26,17 @@ import (
 // !(type value), and one that could not be read as !(reason). "…" follows a string that
 // was cut when it was read. Values that the format has no directive for are not shown,
 // and a value that is missing is !(missing).
-func (f *Format) Append(b []byte, values []trace.Value) []byte {
+func (f *Format) Append(b []byte, values []trace.Value) []byte { return f.append(b, values, false) }
+
+// AppendPrintable appends the same text with everything that comes from the traced
+// program made printable: bytes that are not UTF-8 and characters that do something rather
+// than show something become escape sequences of C, and nothing moves the cursor of a
+// terminal. The text of the format itself is the user's, and left as it is.
+func (f *Format) AppendPrintable(b []byte, values []trace.Value) []byte {
+	return f.append(b, values, true)
+}
+
+func (f *Format) append(b []byte, values []trace.Value, escape bool) []byte {
 	i := 0
 	for k := range f.pieces {
 		p := &f.pieces[k]
@@ -37,7 +47,7 @@ func (f *Format) Append(b []byte, values []trace.Value) []byte {
 		case i >= len(values):
 			b = append(b, "!(missing)"...)
 		default:
-			b = p.append(b, &values[i])
+			b = p.append(b, &values[i], escape)
 		}
 		i++
 	}
@@ -45,13 +55,17 @@ func (f *Format) Append(b []byte, values []trace.Value) []byte {
 }
 
 // append appends one value.
-func (p *piece) append(b []byte, v *trace.Value) []byte {
+func (p *piece) append(b []byte, v *trace.Value, escape bool) []byte {
 	if v.Err != nil {
-		return appendPrintable(b, v.String())
+		return appendText(b, v.String(), escape)
 	}
 	switch p.verb {
 	case 's':
-		return p.appendString(b, v)
+		return p.appendString(b, v, escape)
+	case 'c':
+		if x, ok := word(v.Value); ok {
+			return p.appendChar(b, x, escape)
+		}
 	case 'f', 'F', 'e', 'E', 'g', 'G':
 		if x, ok := float(v.Value); ok {
 			return p.appendFloat(b, x)
@@ -70,9 +84,9 @@ func (p *piece) append(b []byte, v *trace.Value) []byte {
 		}
 	}
 	b = append(b, "!("...)
-	b = appendPrintable(b, v.Type)
+	b = appendText(b, v.Type, escape)
 	b = append(b, ' ')
-	b = appendPrintable(b, v.String())
+	b = appendText(b, v.String(), escape)
 	return append(b, ')')
 }
 
@@ -112,17 +126,6 @@ func (p *piece) appendWord(b []byte, x uint64) []byte {
 	var buf [24]byte
 	digits, sign := buf[:0], ""
 	switch p.verb {
-	case 'c':
-		r := rune(x & 0xff)
-		if x > 0xff && x <= unicode.MaxRune {
-			r = rune(x)
-		}
-		if r >= utf8.RuneSelf && r <= 0xff { // of C it is a byte
-			digits = append(digits, byte(r))
-		} else {
-			digits = utf8.AppendRune(digits, r)
-		}
-		return p.appendField(b, digits)
 	case 'p':
 		return p.appendNumber(b, "0x", strconv.AppendUint(digits, x, 16))
 	case 'd':
@@ -161,6 +164,16 @@ func (p *piece) appendWord(b []byte, x uint64) []byte {
 		digits = digits[:0]
 	}
 	return p.appendNumber(b, sign, digits)
+}
+
+// appendChar appends a character: a byte as in C, or one of Unicode beyond them.
+func (p *piece) appendChar(b []byte, x uint64, escape bool) []byte {
+	char := string([]byte{byte(x)})
+	if x > 0xff && x <= unicode.MaxRune {
+		char = string(rune(x))
+	}
+	from := len(b)
+	return p.fill(appendText(b, char, escape), from)
 }
 
 // appendNumber appends a number with sign or prefix, filled up to the width.
@@ -231,21 +244,22 @@ func (p *piece) appendHex(b []byte, x []byte) []byte {
 	if p.verb == 'X' {
 		digits = bytes.ToUpper(digits)
 	}
-	return p.appendField(b, digits)
+	from := len(b)
+	return p.fill(append(b, digits...), from)
 }
 
 // appendString appends a value as a string.
-func (p *piece) appendString(b []byte, v *trace.Value) []byte {
+func (p *piece) appendString(b []byte, v *trace.Value, escape bool) []byte {
 	from := len(b)
 	switch x := v.Value.(type) {
 	case string:
-		b = appendPrintable(b, p.cut(x))
+		b = appendText(b, p.cut(x), escape)
 	case []byte:
-		b = appendPrintable(b, p.cut(string(x)))
+		b = appendText(b, p.cut(string(x)), escape)
 	case nil:
 		b = append(b, "(null)"...)
 	default:
-		b = appendPrintable(b, v.String())
+		return p.fill(appendText(b, v.String(), escape), from)
 	}
 	if v.Truncated {
 		b = append(b, "…"...)
@@ -266,12 +280,6 @@ func (p *piece) cut(s string) string {
 		n++
 	}
 	return s
-}
-
-// appendField appends what is no number, filled up to the width.
-func (p *piece) appendField(b, field []byte) []byte {
-	from := len(b)
-	return p.fill(appendPrintable(b, string(field)), from)
 }
 
 // fill fills what stands in b from an offset on up to the width, in characters.
@@ -297,10 +305,12 @@ func appendFill(b []byte, c byte, n int) []byte {
 	return b
 }
 
-// appendPrintable appends text of the traced program: every byte that is not UTF-8 and
-// every character that does something rather than show something as its escape
-// sequence.
-func appendPrintable(b []byte, s string) []byte {
+// appendText appends text of the traced program, with what is not printable as its
+// escape sequence if escape says so.
+func appendText(b []byte, s string, escape bool) []byte {
+	if !escape {
+		return append(b, s...)
+	}
 	const digits = "0123456789abcdef"
 	from := 0
 	for i := 0; i < len(s); {

@@ -74,6 +74,24 @@ func ParseTrace(text string) (*Probe, error) {
 	return p, nil
 }
 
+// ParseCondition reads a condition that stands alone, without parentheses: one
+// expression, whose brackets and quotes are closed, so that it stays one within
+// parentheses. It is returned with bcc's names replaced. What is wrong with it is a
+// *SyntaxError.
+func ParseCondition(text string) (string, error) {
+	s := &scanner{text: text}
+	sp, err := s.expression(",;")
+	switch {
+	case err != nil:
+		return "", err
+	case s.pos < len(text):
+		return "", s.errorf("one expression", "%q in a condition", text[s.pos:s.pos+1])
+	case sp.from == sp.to:
+		return "", s.errorf("", "the condition is missing")
+	}
+	return s.rewrite(sp)
+}
+
 // fit gives each directive of a format its expression.
 func (s *scanner) fit(f *Format, at int, list []span, c *trace.Clause) error {
 	n := f.Directives()
