@@ -26,6 +26,6 @@ Environment:
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newCC(), newDemo(), newDemoChild(), newFire(), newHeld(), newList(), newRun(), newTrace(), newURDT(), newVersion())
+	root.AddCommand(newCC(), newDemo(), newDemoChild(), newDoctor(), newFire(), newHeld(), newList(), newRun(), newTrace(), newURDT(), newVersion())
 	return root
 }
