@@ -3,7 +3,9 @@ package btfvalue
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Slots returns the log2 histogram that an array of counts is, as programs for
@@ -38,29 +40,17 @@ const barWidth = 40
 // not empty, in the columns of bcc and bpftrace. unit is the head of the first
 // column.
 func WriteLog2(w io.Writer, slots []uint64, unit string) error {
-	last, most := -1, uint64(0)
+	last := -1
 	for i, n := range slots {
 		if n != 0 {
-			last, most = i, max(most, n)
+			last = i
 		}
 	}
-	if last < 0 {
-		_, err := fmt.Fprintf(w, "(no values)\n")
-		return err
+	ranges := make([]Range, last+1)
+	for i := range ranges {
+		ranges[i] = Range{strconv.FormatUint(low(i), 10), strconv.FormatUint(high(i), 10), slots[i]}
 	}
-	// Ranges of small numbers are narrow; those of large ones set the width.
-	width := len(fmt.Sprint(high(last)))
-	unit = strings.TrimSpace(unit)
-	if _, err := fmt.Fprintf(w, "%*s : %-8s distribution\n", 2*width+4, unit, "count"); err != nil {
-		return err
-	}
-	for i := range last + 1 {
-		if _, err := fmt.Fprintf(w, "%*d -> %-*d : %-8d |%-*s|\n",
-			width, low(i), width, high(i), slots[i], barWidth, bar(slots[i], most)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return WriteRanges(w, ranges, unit)
 }
 
 func low(i int) uint64 {
@@ -71,6 +61,44 @@ func low(i int) uint64 {
 }
 
 func high(i int) uint64 { return 1<<(i+1) - 1 }
+
+// A Range is a line of a histogram: how many values lay between two bounds.
+type Range struct {
+	// Low and High are the bounds, both included, as they are to be shown. If they
+	// are the same it is shown once.
+	Low, High string
+	Count     uint64
+}
+
+// WriteRanges draws a histogram of any ranges, in the columns of bcc and bpftrace.
+// unit is the head of the first column.
+func WriteRanges(w io.Writer, ranges []Range, unit string) error {
+	// Ranges of small numbers are narrow; those of large ones set the width.
+	most, width := uint64(0), 0
+	for _, r := range ranges {
+		most = max(most, r.Count)
+		width = max(width, utf8.RuneCountInString(r.Low), utf8.RuneCountInString(r.High))
+	}
+	if most == 0 {
+		_, err := fmt.Fprintf(w, "(no values)\n")
+		return err
+	}
+	unit = strings.TrimSpace(unit)
+	if _, err := fmt.Fprintf(w, "%*s : %-8s distribution\n", 2*width+4, unit, "count"); err != nil {
+		return err
+	}
+	for _, r := range ranges {
+		arrow, high := " -> ", r.High
+		if r.Low == r.High {
+			arrow, high = "    ", ""
+		}
+		if _, err := fmt.Fprintf(w, "%*s%s%-*s : %-8d |%-*s|\n",
+			width, r.Low, arrow, width, high, r.Count, barWidth, bar(r.Count, most)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // bar is a row of stars in proportion to n; what is not zero has at least one.
 func bar(n, most uint64) string {

@@ -47,6 +47,24 @@ func TestWriteLog2(t *testing.T) {
 	})
 }
 
+func TestWriteRanges(t *testing.T) {
+	var b strings.Builder
+	err := btfvalue.WriteRanges(&b, []btfvalue.Range{
+		{"…", "-1", 1}, {"0", "0", 4}, {"1", "1", 0}, {"2", "3", 2}, {"1024", "…", 1},
+	}, "size")
+	want := `
+        size : count    distribution
+   … -> -1   : 1        |**********                              |
+   0         : 4        |****************************************|
+   1         : 0        |                                        |
+   2 -> 3    : 2        |********************                    |
+1024 -> …    : 1        |**********                              |
+`
+	if got := b.String(); err != nil || got != want[1:] {
+		t.Errorf("error %v\n%swant%s", err, got, want)
+	}
+}
+
 func TestSlots(t *testing.T) {
 	n := func(n int) (a btfvalue.Array) {
 		for i := range n {
