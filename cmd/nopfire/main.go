@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/cilium/ebpf"
@@ -32,7 +31,8 @@ func main() { os.Exit(command()) }
 func command() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	keepBrokenPipes()
+	return execute(untilUnread(ctx, os.Stdout), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 }
 
 // execute runs the command line and returns the exit status.
@@ -55,15 +55,16 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writ
 	if errors.As(err, &child) {
 		return child.status
 	}
+	if isBrokenPipe(err) {
+		return exitOK // whoever reads has seen enough
+	}
+	printError(errw, err)
 	var usage *usageError
-	if !started || errors.As(err, &usage) {
-		fmt.Fprintf(errw, "nopfire: %v\nRun '%s -h' for help.\n", err, cmd.CommandPath())
+	switch {
+	case !started || errors.As(err, &usage) || isExpression(err):
+		fmt.Fprintf(errw, "Run '%s -h' for help.\n", cmd.CommandPath())
 		return exitUsage
-	}
-	for line := range strings.Lines(err.Error()) {
-		fmt.Fprintf(errw, "nopfire: %s\n", strings.TrimSuffix(line, "\n"))
-	}
-	if isPermission(err) {
+	case isPermission(err):
 		return exitPrivileges
 	}
 	return exitFailure

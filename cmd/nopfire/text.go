@@ -104,7 +104,11 @@ func appendPrintable(b []byte, s string) []byte {
 // appendPadded appends what printable returns, followed by blanks up to n columns.
 func appendPadded(b []byte, s string, n int) []byte {
 	from := len(b)
-	b = appendPrintable(b, s)
+	return padFrom(appendPrintable(b, s), from, n)
+}
+
+// padFrom appends blanks until what has been appended since is n columns wide.
+func padFrom(b []byte, from, n int) []byte {
 	for range n - utf8.RuneCount(b[from:]) {
 		b = append(b, ' ')
 	}
@@ -127,7 +131,8 @@ func appendNumber(b []byte, x, n int) []byte {
 type eventColumns struct {
 	color      palette
 	probeWidth int
-	clock      clockCache
+	time       timeColumn
+	cpu        bool // with a column CPU
 }
 
 // newEventColumns returns the columns for probes with these names.
@@ -147,7 +152,7 @@ func (c *eventColumns) widen(name string) {
 
 // header returns the line above the columns.
 func (c *eventColumns) header() string {
-	return c.color.dim(fmt.Sprintf("%-15s %-7s %-7s %-15s %-*s %s", "TIME", "PID", "TID", "COMM", c.probeWidth, "PROBE", "ARGUMENTS")) + "\n"
+	return c.color.dim(leadHeader(&c.time, c.cpu)+fmt.Sprintf("%-*s %s", c.probeWidth, "PROBE", "ARGUMENTS")) + "\n"
 }
 
 // line returns the line of an event.
@@ -158,28 +163,40 @@ func (c *eventColumns) args(args []trace.Value) string { return string(appendArg
 
 // append appends the line of an event.
 func (c *eventColumns) append(b []byte, ev *trace.Event) []byte {
-	b = c.color.begin(b, sgrDim)
-	b = c.clock.append(b, ev.Time)
-	b = c.color.end(b)
-	b = append(b, ' ')
-	b = appendNumber(b, ev.PID, 7)
-	b = append(b, ' ')
-	b = appendNumber(b, ev.TID, 7)
-	b = append(b, ' ')
-	b = appendPadded(b, ev.Comm, 15)
-	b = append(b, ' ')
+	b = appendLead(b, ev, &c.time, c.cpu, c.color)
 	b = c.color.begin(b, sgrCyan)
 	from := len(b)
 	b = appendPrintable(b, ev.Provider)
 	b = append(b, ':')
 	b = appendPrintable(b, ev.Probe)
-	for range c.probeWidth - utf8.RuneCount(b[from:]) {
-		b = append(b, ' ')
-	}
+	b = padFrom(b, from, c.probeWidth)
 	b = c.color.end(b)
 	b = append(b, ' ')
 	b = appendArgs(b, ev.Args, c.color)
 	return append(b, '\n')
+}
+
+// leadHeader returns the head of the columns that all events have.
+func leadHeader(at *timeColumn, cpu bool) string {
+	s := at.header()
+	if cpu {
+		s += "CPU "
+	}
+	return s + fmt.Sprintf("%-7s %-7s %-15s ", "PID", "TID", "COMM")
+}
+
+// appendLead appends the columns that all events have: TIME, CPU if it is wanted,
+// PID, TID and COMM, as wide as those of bcc's trace.
+func appendLead(b []byte, ev *trace.Event, at *timeColumn, cpu bool, color palette) []byte {
+	b = color.begin(b, sgrDim)
+	b = at.append(b, ev.Time)
+	b = append(color.end(b), ' ')
+	if cpu {
+		b = append(appendNumber(b, ev.CPU, 3), ' ')
+	}
+	b = append(appendNumber(b, ev.PID, 7), ' ')
+	b = append(appendNumber(b, ev.TID, 7), ' ')
+	return append(appendPadded(b, ev.Comm, 15), ' ')
 }
 
 // appendArgs appends the arguments as name=value, separated by blanks.
@@ -226,24 +243,3 @@ const clockFormat = "15:04:05.000000"
 
 // clock returns the time of day in local time.
 func clock(t time.Time) string { return t.Format(clockFormat) }
-
-// A clockCache writes the TIME column, and looks at the calendar once a second: no
-// zone changes its offset within one.
-type clockCache struct {
-	second int64
-	text   []byte // of the second, with the point; nil at first
-}
-
-func (c *clockCache) append(b []byte, t time.Time) []byte {
-	const micros = len(".000000")
-	if s := t.Unix(); c.text == nil || s != c.second {
-		c.second = s
-		c.text = t.AppendFormat(c.text[:0], clockFormat[:len(clockFormat)-micros+1])
-	}
-	b = append(b, c.text...)
-	us := t.Nanosecond() / 1000
-	for unit := 100000; unit > 0; unit /= 10 {
-		b = append(b, byte('0'+us/unit%10))
-	}
-	return b
-}

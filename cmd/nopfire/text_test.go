@@ -45,17 +45,6 @@ func TestEventColumns(t *testing.T) {
 	}
 }
 
-// The clock of a second that is over is not shown again.
-func TestClockCache(t *testing.T) {
-	var c clockCache
-	at := time.Date(2026, 1, 31, 23, 59, 59, 999_999_999, time.Local)
-	for _, d := range []time.Duration{0, 1, -time.Hour, -time.Hour + 1, 24 * time.Hour, -time.Second} {
-		if got, want := string(c.append(nil, at.Add(d))), clock(at.Add(d)); got != want {
-			t.Errorf("%s: %s, want %s", d, got, want)
-		}
-	}
-}
-
 // Values are written as trace.Value.String has them.
 func TestAppendValueText(t *testing.T) {
 	for _, v := range []trace.Value{
