@@ -44,10 +44,29 @@ func FileTargets(path string, patterns ...string) (*Result, error) {
 	return s.res, s.unmatched(printable(path))
 }
 
+// Select chooses the probes that match one of the patterns from files that were
+// read already, as FileTargets does from one. A pattern without a match in any of
+// them gives an error, in which where names what was searched.
+func Select(files []*File, where string, patterns ...string) (*Result, error) {
+	s, err := newSearch(patterns)
+	if err != nil {
+		return s.res, err
+	}
+	for _, f := range files {
+		open, err := filepath.Abs(f.Path)
+		if err != nil {
+			return s.res, err
+		}
+		s.add(f, open, 0)
+	}
+	return s.res, s.unmatched(printable(where))
+}
+
 // ProcessTargets finds the probes in all files that a process has mapped
 // executable: the program, its libraries, deleted files, files that were
 // replaced since, memfds. Patterns and errors are as for FileTargets; the error
-// of a process that does not exist wraps os.ErrNotExist.
+// of a process that does not exist, or has ended and was not waited for, wraps
+// os.ErrNotExist.
 //
 // Files are opened through /proc/PID/map_files, which takes
 // CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN; without, by their names as the
@@ -62,7 +81,9 @@ func ProcessTargets(pid int, patterns ...string) (*Result, error) {
 		return s.res, fmt.Errorf("process %d: %w", pid, os.ErrNotExist)
 	}
 	files := make(fileCache)
+	any := false
 	for m, err := range executableFiles(pid) {
+		any = true
 		var fe *procmaps.FormatError
 		if errors.As(err, &fe) {
 			s.res.Problems = append(s.res.Problems, err)
@@ -78,6 +99,12 @@ func ProcessTargets(pid int, patterns ...string) (*Result, error) {
 		case err == nil && first:
 			s.add(f, open, pid)
 		}
+	}
+	if !any {
+		if err := withoutFiles(pid); err != nil {
+			return s.res, err
+		}
+		s.res.Problems = append(s.res.Problems, fmt.Errorf("process %d: has no file mapped executable (a thread of the kernel?)", pid))
 	}
 	return s.res, s.unmatched(fmt.Sprintf("process %d", pid))
 }

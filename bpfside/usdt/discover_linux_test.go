@@ -3,6 +3,7 @@ package usdt_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -217,6 +218,35 @@ func TestProcessTargetsErrors(t *testing.T) {
 	}
 	if _, err := usdt.ProcessTargets(c.PID, "app"); err == nil {
 		t.Error("a pattern without a colon was taken")
+	}
+}
+
+// A process that maps nothing says why.
+func TestProcessTargetsWithoutFiles(t *testing.T) {
+	cmd := exec.Command("true")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Wait() })
+	// It is waited for without being reaped.
+	pid := cmd.Process.Pid
+	if err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, patterns := range [][]string{nil, {"app:*"}} {
+		_, err := usdt.ProcessTargets(pid, patterns...)
+		if !errors.Is(err, os.ErrNotExist) || !strings.HasPrefix(err.Error(), fmt.Sprintf("process %d: has ended, and its parent has not waited for it (a zombie): ", pid)) {
+			t.Errorf("zombie: error %v", err)
+		}
+	}
+	const kthreadd = 2
+	comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", kthreadd))
+	if err != nil || string(comm) != "kthreadd\n" {
+		t.Skipf("skipped: process %d is not the parent of the kernel's threads, but %q, %v", kthreadd, comm, err)
+	}
+	res, err := usdt.ProcessTargets(kthreadd)
+	if err != nil || len(res.Problems) != 1 || !strings.Contains(res.Problems[0].Error(), "has no file mapped executable") {
+		t.Errorf("thread of the kernel: problems %v, error %v", res.Problems, err)
 	}
 }
 

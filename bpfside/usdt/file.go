@@ -62,12 +62,12 @@ func Open(path string) (*File, error) {
 		return nil, fmt.Errorf("open %s: %w", printable(path), unwrapPath(err))
 	}
 	defer f.Close()
-	return readFile(f, path)
+	return ReadFile(f, path)
 }
 
-// readFile reads the notes of an opened file, which stays open; path is its name
-// for people.
-func readFile(f *os.File, path string) (*File, error) {
+// ReadFile reads the notes of an opened file, which stays open; path is its name
+// for people. Errors are as for Open.
+func ReadFile(f *os.File, path string) (*File, error) {
 	id, err := identify(f)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", printable(path), err)

@@ -91,7 +91,7 @@ func (c fileCache) read(pid int, m procmaps.Mapping) (f *File, open string, firs
 // readMapped reads the notes of a mapped file. That it is no ELF file is no
 // fault: plenty of programs map other files executable.
 func readMapped(r *os.File, path string) (*File, error) {
-	f, err := readFile(r, path)
+	f, err := ReadFile(r, path)
 	if errors.Is(err, ErrNotELF) {
 		f, err = &File{Path: path}, nil
 		f.ID, _ = identify(r)

@@ -98,6 +98,20 @@ func alive(pid int) bool {
 	return false
 }
 
+// errZombie is the fault of a process that has ended and is still there.
+var errZombie = fmt.Errorf("has ended, and its parent has not waited for it (a zombie): %w", os.ErrNotExist)
+
+// withoutFiles explains a process that has mapped nothing, nil if it is alive.
+func withoutFiles(pid int) error {
+	switch _, ok := processStat(pid); {
+	case !ok:
+		return fmt.Errorf("process %d: %w", pid, os.ErrNotExist)
+	case !alive(pid):
+		return fmt.Errorf("process %d: %w", pid, errZombie)
+	}
+	return nil
+}
+
 // startTime returns when a process started, which does not change when it executes
 // another program: two that had the same number one after the other differ in it.
 // It is "" for a process that does not exist.

@@ -17,12 +17,31 @@ import (
 // notes were read; else the error wraps ErrChanged. A location with an Err gets
 // an empty Site with that Err.
 func (t *Target) Sites() ([]Site, error) {
-	f, err := reopen(t)
+	sites, err := SitesOf([]*Target{t})
+	if err != nil {
+		return nil, err
+	}
+	return sites[0], nil
+}
+
+// SitesOf is Sites for targets of one file, which is opened and read once. All
+// targets must have the ID of the first.
+func SitesOf(targets []*Target) ([][]Site, error) {
+	if len(targets) == 0 {
+		return nil, nil
+	}
+	first := targets[0]
+	for _, t := range targets {
+		if t.ID != first.ID {
+			return nil, fmt.Errorf("sites of %s and of %s: targets are not of one file", printable(first.Path), printable(t.Path))
+		}
+	}
+	f, err := reopen(first)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return newSiteReader(f, t.ID.Size, t.Path, thisKernel()).sites(t), nil
+	return newSiteReader(f, first.ID.Size, first.Path, thisKernel()).all(targets), nil
 }
 
 // reopen opens the file of a target and makes sure that it is the same.
@@ -76,20 +95,31 @@ func newSiteReader(r io.ReaderAt, size int64, path string, dec *decoder) *siteRe
 }
 
 // sites decodes the locations of a target.
-func (sr *siteReader) sites(t *Target) []Site {
-	out := make([]Site, len(t.Locations))
-	order := make([]int, 0, len(t.Locations))
-	for i := range t.Locations {
-		if err := t.Locations[i].Err; err != nil {
-			out[i] = Site{Err: err}
-			continue
+func (sr *siteReader) sites(t *Target) []Site { return sr.all([]*Target{t})[0] }
+
+// all decodes the locations of targets of the file.
+func (sr *siteReader) all(targets []*Target) [][]Site {
+	out := make([][]Site, len(targets))
+	type job struct {
+		loc *Location
+		to  *Site
+	}
+	var jobs []job
+	for i, t := range targets {
+		out[i] = make([]Site, len(t.Locations))
+		for j := range t.Locations {
+			loc := &t.Locations[j]
+			if loc.Err != nil {
+				out[i][j] = Site{Err: loc.Err}
+				continue
+			}
+			jobs = append(jobs, job{loc, &out[i][j]})
 		}
-		order = append(order, i)
 	}
 	// By ascending offset, so that each part of the file is read once.
-	sort.SliceStable(order, func(a, b int) bool { return t.Locations[order[a]].Offset < t.Locations[order[b]].Offset })
-	for _, i := range order {
-		out[i] = sr.site(&t.Locations[i])
+	sort.SliceStable(jobs, func(a, b int) bool { return jobs[a].loc.Offset < jobs[b].loc.Offset })
+	for _, j := range jobs {
+		*j.to = sr.site(j.loc)
 	}
 	return out
 }

@@ -1,62 +1,118 @@
 package main
 
 import (
-	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"runtime"
 	"runtime/debug"
-	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
-	"github.com/nopfire/nopfire/bpfside/trace"
+	"github.com/nopfire/nopfire/bpfside/scan"
 	"github.com/nopfire/nopfire/bpfside/usdt"
 )
 
+// listFlags are the flags of nopfire list.
+type listFlags struct {
+	pid                                int
+	all, verbose, asJSON, noCache, why bool
+}
+
 // newList returns the command that lists probes.
 func newList() *cobra.Command {
-	var (
-		pid    int
-		asJSON bool
-	)
+	var f listFlags
 	cmd := &cobra.Command{
-		Use:   "list {-p PID | FILE...} [PROVIDER:PROBE...]",
-		Short: "List the probes of a process or of files",
-		Long: `List the probes of a process or of files, with their arguments.
+		Use:   "list {-p PID | --all | FILE... | DIR...} [PROVIDER:PROBE...]",
+		Short: "List the probes of processes or files, and tell why one is not seen",
+		Long: `List the probes of a process, of all processes, or of files, with their
+arguments and with what tracing them costs.
 
 With -p the probes of everything that the process has mapped are listed: the
-program, its libraries, and what it has defined at run time. Otherwise the
-probes of the files.
+program, its libraries, and what it has defined at run time. With --all those of
+all processes. Otherwise the probes of files: of a DIR those of every ELF file in
+it and below it. A FILE that is not there may be the name of a program in PATH or
+of a library, such as postgres or libc.
 
 PROVIDER:PROBE selects probes; * and ? are wildcards, an empty part is *. An
 argument with a colon and without a slash is such a pattern; write ./a:b for a
 file of that name.
+
+COST is what the kernel does when a traced probe fires, with its time relative to
+the usual one on Linux 6.18:
+  optimized       a call instead of a breakpoint, 0.8 times
+  breakpoint      the usual one: the kernel steps over the instruction by itself
+  single-stepped  a breakpoint and a second trap behind it, 16 times
+  refused         it cannot be traced there; --why tells why
+  -               not known
+
+With --why the command tells, instead of listing, whether a probe can be seen and
+traced, with the reason and the remedy: of all probes of a FILE or of the one that
+is named, and with -p as that process has mapped it. It ends with status 1 if not.
+docs/prerequisites.md has the reasons together.
+
+Files of directories without probes are remembered in the user's cache directory,
+so that the next listing need not open them; --no-cache does without.
 
 Without metadata a file says only how large an argument is and whether it has
 a sign. Faults in a file are notes on standard error; they hide nothing else.
 The JSON is described in docs/json.md.`,
 		Example: `  nopfire list -p 4711
   nopfire list -p 4711 'myapp:*' 'libc:*'
-  nopfire list --json /usr/lib/postgresql/15/bin/postgres 'postgresql:lock*'`,
+  nopfire list --all 'myapp:*'
+  nopfire list /usr/bin /usr/lib 'python:*'
+  nopfire list -v libc 'libc:setjmp'
+  nopfire list --json /usr/lib/postgresql/15/bin/postgres 'postgresql:lock*'
+  nopfire list --why ./myapp myapp:request
+  nopfire list --why -p 4711 ./libmyapp.so myapp:request`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, patterns := splitArgs(args)
-			switch {
-			case cmd.Flags().Changed("pid") && len(files) > 0:
-				return usagef("-p and a file exclude each other: %s", files[0])
-			case cmd.Flags().Changed("pid") && pid <= 0:
-				return usagef("-p %d: not a process id", pid)
-			case !cmd.Flags().Changed("pid") && len(files) == 0:
-				return usagef("what is to be listed? Give -p PID or a FILE")
+			if err := f.check(cmd, files, patterns); err != nil {
+				return err
 			}
-			return runList(cmd.OutOrStdout(), cmd.ErrOrStderr(), pid, files, patterns, asJSON)
+			return runList(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), &f, files, patterns)
 		},
 	}
-	cmd.Flags().IntVarP(&pid, "pid", "p", 0, "list what process `PID` has mapped")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a probe")
+	flags := cmd.Flags()
+	flags.IntVarP(&f.pid, "pid", "p", 0, "list what process `PID` has mapped")
+	flags.BoolVarP(&f.all, "all", "a", false, "list what any process has mapped")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "show each location with its instruction")
+	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object a probe")
+	flags.BoolVar(&f.noCache, "no-cache", false, "neither use nor keep what is known of files without probes")
 	cmd.AddCommand(newListURDT())
 	return cmd
+}
+
+// check finds mistakes in the command line.
+func (f *listFlags) check(cmd *cobra.Command, files, patterns []string) error {
+	byPID := cmd.Flags().Changed("pid")
+	for _, file := range files {
+		if file == "" {
+			return usagef("an empty argument is neither a file nor a pattern")
+		}
+	}
+	for _, p := range patterns {
+		if _, err := usdt.ParsePattern(p); err != nil {
+			return usagef("%v", err)
+		}
+	}
+	switch {
+	case byPID && f.all:
+		return usagef("-p and --all exclude each other")
+	case byPID && len(files) > 0:
+		return usagef("-p and a file exclude each other: %s", files[0])
+	case f.all && len(files) > 0:
+		return usagef("--all and a file exclude each other: %s", files[0])
+	case byPID && f.pid <= 0:
+		return usagef("-p %d: not a process id", f.pid)
+	case !byPID && !f.all && len(files) == 0:
+		return usagef("what is to be listed? Give -p PID, --all, a FILE or a DIR")
+	}
+	return nil
 }
 
 // splitArgs tells files from patterns.
@@ -71,31 +127,115 @@ func splitArgs(args []string) (files, patterns []string) {
 	return files, patterns
 }
 
-// runList lists a process, or files if pid is 0.
-func runList(out, errw io.Writer, pid int, files, patterns []string, asJSON bool) error {
-	print := listText
-	if asJSON {
-		print = listJSON
-	}
-	if pid != 0 {
-		found, err := usdt.ProcessTargets(pid, patterns...)
-		note(errw, found.Problems...)
-		return errors.Join(print(out, found.Targets), err)
-	}
+// A listed is a probe in a file, with what is known of its instructions.
+type listed struct {
+	*usdt.Target
+	sites []usdt.Site // one for each location; nil if they could not be read
+}
+
+// runList finds what is wanted and prints it. What is found beside an error is
+// printed as well.
+func runList(ctx context.Context, out, errw io.Writer, f *listFlags, files, patterns []string) error {
 	// A listing keeps most of what it allocates, and may have hundreds of
 	// thousands of probes: collect garbage earlier than usual.
 	defer debug.SetGCPercent(debug.SetGCPercent(40))
-	// The probes of all files together make one table; each file has its say
-	// about patterns that match nothing.
-	var targets []*usdt.Target
-	var errs []error
-	for _, file := range files {
-		found, err := usdt.FileTargets(file, patterns...)
-		note(errw, found.Problems...)
-		targets = append(targets, found.Targets...)
-		errs = append(errs, err)
+	var found *usdt.Result
+	var err error
+	switch {
+	case f.all:
+		found, err = usdt.AllTargets(patterns...)
+	case f.pid != 0:
+		found, err = usdt.ProcessTargets(f.pid, patterns...)
+	default:
+		found, err = listFiles(ctx, errw, files, patterns, f.noCache)
 	}
-	return errors.Join(print(out, targets), errors.Join(errs...))
+	note(errw, found.Problems...)
+	items, problems := withSites(found.Targets)
+	note(errw, problems...)
+	print := listText
+	switch {
+	case f.asJSON:
+		print = listJSON
+	case f.verbose:
+		print = listVerbose
+	}
+	return errors.Join(print(out, items, f.all), err)
+}
+
+// listFiles finds the probes of files and of those in directories.
+func listFiles(ctx context.Context, errw io.Writer, files, patterns []string, noCache bool) (*usdt.Result, error) {
+	for i, name := range files {
+		if _, err := os.Lstat(name); !errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if path, err := usdt.FindFile(name); err == nil {
+			files[i] = path
+		}
+	}
+	progress := newProgress(errw)
+	o := &scan.Options{Progress: progress.show}
+	scanned, err := scan.Files(ctx, files, o)
+	progress.clear()
+	where := fmt.Sprintf("any of %d ELF files", scanned.Stats.ELF)
+	if len(files) == 1 {
+		where = files[0]
+	}
+	found, noMatch := usdt.Select(scanned.Files, where, patterns...)
+	found.Problems = append(scanned.Problems, found.Problems...)
+	if len(scanned.Files) == 0 && err != nil {
+		noMatch = nil // the reason is there already
+	}
+	return found, errors.Join(err, noMatch)
+}
+
+// withSites looks at the instructions of targets, file by file and several files at
+// the same time. Of a file that cannot be read any more the costs are not known,
+// which is a problem.
+func withSites(targets []*usdt.Target) (items []listed, problems []error) {
+	items = make([]listed, len(targets))
+	byFile := make(map[string][]int)
+	var order []string
+	for i, t := range targets {
+		items[i].Target = t
+		key := fmt.Sprint(t.ID, t.Open)
+		if byFile[key] == nil {
+			order = append(order, key)
+		}
+		byFile[key] = append(byFile[key], i)
+	}
+	errs := make([]error, len(order))
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(order)) {
+		wg.Go(func() {
+			for n := range next {
+				of := byFile[order[n]]
+				group := make([]*usdt.Target, len(of))
+				for i, at := range of {
+					group[i] = targets[at]
+				}
+				sites, err := usdt.SitesOf(group)
+				if err != nil {
+					errs[n] = fmt.Errorf("costs are not known: %w", err)
+					continue
+				}
+				for i, at := range of {
+					items[at].sites = sites[i]
+				}
+			}
+		})
+	}
+	for n := range order {
+		next <- n
+	}
+	close(next)
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			problems = append(problems, err)
+		}
+	}
+	return items, problems
 }
 
 // note prints faults that do not end the command.
@@ -103,116 +243,4 @@ func note(errw io.Writer, problems ...error) {
 	for _, p := range problems {
 		fmt.Fprintf(errw, "nopfire: note: %s\n", strings.ReplaceAll(p.Error(), "\n", "\n  "))
 	}
-}
-
-// listText prints the targets as columns.
-func listText(out io.Writer, targets []*usdt.Target) error {
-	if len(targets) == 0 {
-		return nil
-	}
-	tab := newTable(4, len(targets)+1)
-	for _, head := range []string{"PROBE", "ARGUMENTS", "LOCATION", "FILE"} {
-		tab.add(head)
-	}
-	for _, t := range targets {
-		tab.add(printable(t.String()))
-		tab.add(signature(t))
-		tab.add(where(t))
-		tab.add(printable(t.Path))
-	}
-	return tab.write(out, paletteFor(out))
-}
-
-// signature returns the arguments of a probe as "name type, name type".
-func signature(t *usdt.Target) string {
-	params := trace.Params(&t.Probe)
-	return joinTypes(len(params), func(i int) (name, typ string) { return params[i].Name, params[i].Type })
-}
-
-// where returns the file offset of the first location, how many more there are,
-// and whether there is a semaphore.
-func where(t *usdt.Target) string {
-	var s string
-	switch n := len(t.Locations); {
-	case n == 0:
-		return "-"
-	case n == 1:
-		s = "0x" + strconv.FormatUint(t.Locations[0].Offset, 16)
-	default:
-		s = fmt.Sprintf("%#x +%d", t.Locations[0].Offset, n-1)
-	}
-	if hasSemaphore(t) {
-		s += " sem"
-	}
-	return s
-}
-
-func hasSemaphore(t *usdt.Target) bool {
-	for _, l := range t.Locations {
-		if l.Semaphore != 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// listJSON prints one object a target, as docs/json.md describes.
-func listJSON(out io.Writer, targets []*usdt.Target) error {
-	w := bufio.NewWriterSize(out, 64<<10)
-	var b []byte
-	for _, t := range targets {
-		b = append(b[:0], `{"provider":`...)
-		b = appendText(b, t.Provider)
-		b = append(b, `,"probe":`...)
-		b = appendText(b, t.Name)
-		b = append(b, `,"path":`...)
-		b = appendText(b, t.Path)
-		if t.PID != 0 {
-			b = append(b, `,"pid":`...)
-			b = strconv.AppendInt(b, int64(t.PID), 10)
-		}
-		b = append(b, `,"args":[`...)
-		for i, p := range trace.Params(&t.Probe) {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, `{"name":`...)
-			b = appendText(b, p.Name)
-			b = append(b, `,"type":`...)
-			b = appendText(b, p.Type)
-			b = append(b, '}')
-		}
-		b = append(b, `],"semaphore":`...)
-		b = strconv.AppendBool(b, hasSemaphore(t))
-		b = append(b, `,"locations":[`...)
-		for i := range t.Locations {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendLocation(b, &t.Locations[i])
-		}
-		b = append(b, "]}\n"...)
-		if _, err := w.Write(b); err != nil {
-			return err
-		}
-	}
-	return w.Flush()
-}
-
-func appendLocation(b []byte, l *usdt.Location) []byte {
-	b = append(b, `{"offset":`...)
-	b = strconv.AppendUint(b, l.Offset, 10)
-	b = append(b, `,"address":`...)
-	b = strconv.AppendUint(b, l.Address, 10)
-	if l.RefCtrOffset != 0 {
-		b = append(b, `,"semaphore":`...)
-		b = strconv.AppendUint(b, l.RefCtrOffset, 10)
-	}
-	b = append(b, `,"args":`...)
-	b = appendText(b, l.ArgString)
-	if l.Err != nil {
-		b = append(b, `,"error":`...)
-		b = appendText(b, l.Err.Error())
-	}
-	return append(b, '}')
 }

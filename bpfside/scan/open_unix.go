@@ -1,0 +1,59 @@
+//go:build unix
+
+package scan
+
+import (
+	"debug/elf"
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// openELF opens a file if it is an ELF file; it returns nil for any other. It is
+// not os.Open, because most files are closed again at once. What has become a link
+// since the directory was read is not followed, and a named pipe does not hang.
+func openELF(path string) (*os.File, error) {
+	var fd int
+	err := again(func() (err error) {
+		fd, err = syscall.Open(path, syscall.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+		return err
+	})
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var magic [len(elf.ELFMAG)]byte
+	n := 0
+	err = again(func() (err error) {
+		n, err = syscall.Pread(fd, magic[:], 0)
+		return err
+	})
+	if err != nil || n < len(magic) || string(magic[:]) != elf.ELFMAG {
+		syscall.Close(fd)
+		if errors.Is(err, syscall.ESPIPE) || errors.Is(err, syscall.EISDIR) {
+			err = nil // it is no file any more
+		}
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// again repeats a system call that a signal has interrupted.
+func again(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}
+
+// deviceOf returns the number of the device that a file is on.
+func deviceOf(st fs.FileInfo) uint64 {
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+		return uint64(sys.Dev)
+	}
+	return 0
+}
