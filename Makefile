@@ -16,7 +16,7 @@ TESTFLAGS   ?=
 PLATFORMS = linux/amd64 linux/arm64 linux/riscv64 linux/s390x linux/ppc64le \
 	linux/386 linux/arm darwin/arm64 windows/amd64 freebsd/amd64 js/wasm
 
-.PHONY: build test race buildmodes test-arm64 check lint crossbuild bench fuzz generate help
+.PHONY: build test race buildmodes test-arm64 check lint crossbuild bench fuzz man generate help
 
 ## build: the nopfire binary, static, in bin/
 build:
@@ -72,6 +72,11 @@ fuzz:
 			$(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$pkg || exit 1; \
 		done; \
 	done
+
+## man: the manual pages, in bin/man/man1; "man -M bin/man nopfire-trace" shows one
+man: build
+	mkdir -p bin/man/man1
+	bin/nopfire man bin/man/man1
 
 ## generate: remake generated files; CI fails when that changes anything
 generate:

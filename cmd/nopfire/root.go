@@ -17,6 +17,8 @@ Exit status:
   1  a failure; the reason is on standard error
   2  a mistake in the command line
   3  a privilege is missing; its name is on standard error
+nopfire run FILE -- COMMAND has the status of the command, 128 and the number of
+the signal if one ended it.
 
 Environment:
   NO_COLOR  if set and not empty, no colours on a terminal`,
@@ -26,6 +28,6 @@ Environment:
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newCC(), newDemo(), newDemoChild(), newDoctor(), newFire(), newHeld(), newList(), newRun(), newTrace(), newURDT(), newVersion())
+	root.AddCommand(newCC(), newDemo(), newDemoChild(), newDoctor(), newFire(), newHeld(), newList(), newMan(), newRun(), newTrace(), newURDT(), newVersion())
 	return root
 }

@@ -21,6 +21,8 @@ func newURDT() *cobra.Command {
 across processes if these share one file. In /usr/local/lib/nopfire it serves
 the whole system, in $XDG_RUNTIME_DIR/nopfire the processes of one user.
 docs/urdt-spec.md has the rules.`,
+		Example: `  sudo nopfire urdt install
+  nopfire urdt status`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return cmd.Help() },
 	}

@@ -19,6 +19,8 @@ func newURDTStatus() *cobra.Command {
 		Long: `Show the places where a process of this user and environment looks for the
 object, in order, what is there, and which one it would use. Nothing is made or
 changed.`,
+		Example: `  nopfire urdt status
+  NOPFIRE_URDT=/opt/liburdt.so.1 nopfire urdt status`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return statusURDT(cmd.OutOrStdout())
@@ -65,6 +67,8 @@ func newURDTVerify() *cobra.Command {
 		Long: `Check that the installed library is what this release would write, a regular
 file that belongs to root or to you, and that nobody else can write it: the
 conditions under which a process uses it. Exit status 1 and the reason if not.`,
+		Example: `  nopfire urdt verify
+  nopfire urdt verify --user`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			place, err := flags.place()

@@ -19,6 +19,8 @@ func newURDTUninstall() *cobra.Command {
 		Long: `Remove the files of nopfire urdt install, and their directory if nothing else is
 in it. Processes that have the library mapped go on with it; those that are
 started later have another object.`,
+		Example: `  sudo nopfire urdt uninstall
+  nopfire urdt uninstall --user`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			place, err := flags.place()
