@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -119,10 +120,11 @@ func TestRunAsUserChild(t *testing.T) {
 	for _, c := range r.Checks {
 		fmt.Println(text(c))
 	}
+	var pe *feature.PermissionError
 	switch err := r.Err(); {
 	case err == nil:
 		fmt.Println("result: traces")
-	case isPermission(err):
+	case errors.As(err, &pe):
 		fmt.Println("result: privileges:", err)
 	default:
 		fmt.Println("result:", err)

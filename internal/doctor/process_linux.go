@@ -64,7 +64,13 @@ func (h *host) process(pid int, find func(pid int, patterns ...string) (*usdt.Re
 	if err != nil {
 		c := Check{Group: GroupProcess, Name: "mappings", Status: Missing, Found: reason(err), err: err}
 		c.Remedy = "run as root, or with CAP_SYS_PTRACE"
-		if isPermission(err) && uid == strconv.Itoa(h.uid) {
+		var pe *feature.PermissionError
+		switch {
+		case !errors.As(err, &pe):
+			c.Remedy = "a process that runs"
+		case len(pe.Missing) == 0:
+			c.Remedy = "none by capabilities: a security module forbids to look at this process"
+		case uid == strconv.Itoa(h.uid):
 			// __ptrace_may_access of kernel/ptrace.c.
 			c.Found += ": the process is of this user, but has capabilities, or is not dumpable (PR_SET_DUMPABLE; a setuid program)"
 		}
@@ -72,12 +78,6 @@ func (h *host) process(pid int, find func(pid int, patterns ...string) (*usdt.Re
 	}
 	add("mappings", OK, "can be read", "", nil)
 	return append(checks, probes(pid, found))
-}
-
-// isPermission reports whether an error stands for missing privilege.
-func isPermission(err error) bool {
-	var pe *feature.PermissionError
-	return errors.As(err, &pe)
 }
 
 // probes sums up what probes a process has.

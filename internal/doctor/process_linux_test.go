@@ -23,6 +23,7 @@ func TestProcess(t *testing.T) {
 		return target
 	}
 	denied := &feature.PermissionError{Op: "read", Missing: []feature.Capability{feature.CapSysPtrace}, Err: syscall.EACCES}
+	refused := &feature.PermissionError{Op: "read", Err: syscall.EACCES}
 	const running = "Name:\tshop\nState:\tS (sleeping)\nTgid:\t88\nUid:\t1000\t1000\t1000\t1000\nNSpid:\t88"
 	for _, tc := range []struct {
 		name    string
@@ -70,6 +71,10 @@ func TestProcess(t *testing.T) {
 			"ok process: ", "note mount", "note user",
 			"missing mappings: missing CAP_SYS_PTRACE: the process is of this user, but has capabilities, or is not dumpable (PR_SET_DUMPABLE; a setuid program) → run as root, or with CAP_SYS_PTRACE",
 		}, denied},
+		{"that nobody may look at", map[string]string{"/proc/88/status": running}, usdt.Result{}, refused, []string{
+			"ok process: ", "note mount", "note user",
+			"missing mappings: refused in spite of all capabilities: permission denied → none by capabilities: a security module",
+		}, refused},
 		{"that has gone meanwhile", map[string]string{"/proc/88/status": running}, usdt.Result{}, os.ErrNotExist, []string{
 			"ok process: ", "note mount", "note user", "missing mappings: file does not exist → ",
 		}, os.ErrNotExist},
