@@ -37,7 +37,9 @@ func (g *body) assignAggregate(e *cc.AssignmentExpression) place {
 	from := g.object(e.AssignmentExpression, g.typeOf(e))
 	to := g.lvalue(e.UnaryExpression)
 	g.atNode(e)
-	g.copyTo(to, from)
+	if !g.notUser(e, to) {
+		g.copyTo(to, from)
+	}
 	return to
 }
 

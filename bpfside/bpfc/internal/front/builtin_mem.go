@@ -24,11 +24,13 @@ func (g *body) memory(e cc.ExpressionNode) (p *ir.Value, off int64, align int, v
 	t := g.typeOf(x)
 	if u, ok := x.(*cc.UnaryExpression); ok && u.Case == cc.UnaryExpressionAddrof && g.typeOf(u.CastExpression).Kind() != cc.Function {
 		at := g.lvalue(u.CastExpression)
+		g.notUser(e, at)
 		p, off = g.address(at)
 		return p, off, at.align, at.volatile
 	}
 	if t.Kind() == cc.Array {
 		at := g.lvalue(x)
+		g.notUser(e, at)
 		p, off = g.address(at)
 		return p, off, at.align, at.volatile
 	}

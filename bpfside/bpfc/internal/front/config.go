@@ -84,7 +84,7 @@ func config(s *sources) (*cc.Config, error) {
 // by itself.
 func hasBuiltin(name string) bool {
 	switch name {
-	case "__builtin_choose_expr", "__builtin_offsetof", "__builtin_types_compatible_p", "__builtin_preserve_access_index":
+	case "__builtin_choose_expr", "__builtin_offsetof", "__builtin_types_compatible_p", "__builtin_preserve_access_index", "__builtin_read_user":
 		return true
 	case "__builtin_return_address", "__builtin_frame_address", "__builtin_alloca", "__builtin_debugtrap":
 		return false // declared for the sake of a diagnostic

@@ -31,6 +31,7 @@ type body struct {
 	conts     *ir.Block // where continue goes
 	cases     *switchCases
 	preserve  int // > 0 within __builtin_preserve_access_index
+	readUser  int // > 0 within __builtin_read_user
 }
 
 // A staticDecl is where a variable of static storage is declared in a function.

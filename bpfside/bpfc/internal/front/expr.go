@@ -174,21 +174,32 @@ func (g *body) exprUnary(e *cc.UnaryExpression) *ir.Value {
 }
 
 // comma evaluates all of e but its last operand, which it returns; done is to be
-// called when that is translated. The argument of
-// __builtin_preserve_access_index arrives behind a mark of that name.
+// called when that is translated. The arguments of
+// __builtin_preserve_access_index and __builtin_read_user arrive behind marks of
+// these names.
 func (g *body) comma(e *cc.ExpressionList) (last cc.ExpressionNode, done func()) {
 	done = func() {}
 	for ; e.ExpressionList != nil; e = e.ExpressionList {
-		if call, ok := bare(e.AssignmentExpression).(*cc.PostfixExpression); ok &&
-			call.Case == cc.PostfixExpressionCall &&
-			builtinName(call.PostfixExpression) == "__builtin_preserve_access_index" {
+		switch markName(e.AssignmentExpression) {
+		case "__builtin_preserve_access_index":
 			g.preserve++
 			done = func() { g.preserve-- }
-			continue
+		case "__builtin_read_user":
+			g.readUser++
+			done = func() { g.readUser-- }
+		default:
+			g.discard(e.AssignmentExpression)
 		}
-		g.discard(e.AssignmentExpression)
 	}
 	return e.AssignmentExpression, done
+}
+
+// markName returns the name of the builtin that e calls, "" if it calls none.
+func markName(e cc.ExpressionNode) string {
+	if call, ok := bare(e).(*cc.PostfixExpression); ok && call.Case == cc.PostfixExpressionCall {
+		return builtinName(call.PostfixExpression)
+	}
+	return ""
 }
 
 func (g *body) cast(e *cc.CastExpression) *ir.Value {

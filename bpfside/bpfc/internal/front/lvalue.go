@@ -20,6 +20,7 @@ type place struct {
 	// which is the start of the struct, of size bytes.
 	bit, bits, size int
 	core            *chain // how its offset came from the kernel's BTF
+	user            bool   // in the traced process: see readUser
 }
 
 // at returns the object of type t that is n bytes into p.
@@ -188,7 +189,7 @@ func (g *body) deref(at cc.Node, e cc.ExpressionNode) place {
 		return local
 	}
 	p, off := g.pointer(e)
-	return place{base: p, off: off, t: t, align: max(1, g.alignof(t)), volatile: g.isVolatile(t)}
+	return place{base: p, off: off, t: t, align: max(1, g.alignof(t)), volatile: g.isVolatile(t), user: g.readUser > 0}
 }
 
 // element returns a[i], or i[a].
@@ -203,7 +204,7 @@ func (g *body) element(e *cc.PostfixExpression) place {
 		p = g.lvalue(array)
 	} else {
 		base, off := g.pointer(array)
-		p = place{base: base, off: off, align: max(1, g.alignof(t))}
+		p = place{base: base, off: off, align: max(1, g.alignof(t)), user: g.readUser > 0}
 	}
 	size := int64(g.sizeof(t))
 	if n, ok := g.constant(index); ok {
@@ -326,6 +327,9 @@ func (g *body) load(at cc.Node, p place) *ir.Value {
 }
 
 func (g *body) loadSized(p place, t ir.Type, size int, signed bool) *ir.Value {
+	if p.user {
+		p = g.fetchUser(p, size)
+	}
 	base, off := g.address(p)
 	v := g.value(ir.OpLoad, t, base)
 	size = min(size, t.Size())
@@ -338,6 +342,9 @@ func (g *body) loadSized(p place, t ir.Type, size int, signed bool) *ir.Value {
 func (g *body) store(at cc.Node, p place, v *ir.Value) {
 	if v == nil || p.t.Kind() == cc.InvalidKind {
 		return // a diagnostic says why
+	}
+	if g.notUser(at, p) {
+		return
 	}
 	if p.bits != 0 {
 		g.storeBits(p, v)
@@ -359,6 +366,9 @@ func (g *body) copyTo(to, from place) {
 	size := g.sizeof(to.t)
 	if size == 0 {
 		return
+	}
+	if from.user {
+		from = g.fetchUser(from, size)
 	}
 	v := g.value(ir.OpCopy, ir.Void, g.pointerTo(to), g.pointerTo(from))
 	v.Size, v.Align, v.Volatile = size, min(to.align, from.align), to.volatile || from.volatile

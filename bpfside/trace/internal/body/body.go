@@ -8,9 +8,6 @@
 package body
 
 import (
-	"context"
-	"errors"
-
 	"github.com/cilium/ebpf/asm"
 
 	"github.com/nopfire/nopfire/bpfside/usdt"
@@ -47,6 +44,9 @@ type Arg struct {
 	// Size, Signed and Float are what the note says of it.
 	Size          int
 	Signed, Float bool
+	// Len is the index of the argument that holds the number of bytes, for a Type
+	// of kind usdt.Bytes, as in usdt.Param: 0 stands for none.
+	Len int
 }
 
 // Input is what is to be compiled.
@@ -112,16 +112,10 @@ type Error struct {
 	// Off is the place in the expression, in bytes; -1 if it is not known.
 	Off int
 	Msg string
-	// OtherProbe tells that the expression may fit another probe: it names an
-	// argument that this one does not have.
+	// OtherProbe tells that the expression may fit another probe: what is wrong
+	// lies in the names or the types of the arguments of this one.
 	OtherProbe bool
 }
 
 // Error returns the message.
 func (e *Error) Error() string { return e.Msg }
-
-// Compile compiles expressions. What is wrong with one of them is an *Error; all of
-// them are found that can be.
-func Compile(ctx context.Context, in *Input) (*Function, error) {
-	return nil, errors.New("not there yet")
-}

@@ -121,6 +121,13 @@ unsigned long __builtin_preserve_enum_value();
 unsigned int __builtin_btf_type_id();
 
 /*
+ * Memory of the traced process: within the argument, what is loaded through a
+ * pointer is read by a helper. It is a mark beside a comma as well.
+ */
+void __builtin_read_user();
+#define __builtin_read_user(...) (__builtin_read_user(), (__VA_ARGS__))
+
+/*
  * Atomics. What they give has the type of what they are pointed at, which a cast
  * around the call says.
  */
