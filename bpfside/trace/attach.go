@@ -20,6 +20,7 @@ type group struct {
 	prog    *ebpf.Program
 	members []member
 	offsets map[uint64]bool // of all locations: a link takes each once
+	names   bool            // the program finds the cookies itself
 }
 
 // A member is a target with one layout, and the cookie of its events.
@@ -67,35 +68,43 @@ func (g *group) merged() (*usdt.Target, []uint64) {
 }
 
 // attach loads a program for each layout that is new, and attaches it to the
-// targets that have it. It reports whether anything is attached, and what could
-// not be.
-func (s *Session) attach(targets []*usdt.Target) (attached bool, problems []error) {
-	s.urdt.prepare(targets)
-	groups, problems := s.group(targets)
+// targets that have it: targets in the file that clauses name by a path, or, if that
+// is "", in what processes have mapped. It returns what could not be attached.
+func (s *Session) attach(path string, targets []*usdt.Target) (problems []error) {
+	if path == "" {
+		s.urdt.prepare(targets)
+	}
+	groups, problems := s.group(path, targets)
+	problems = append(problems, s.attachGroups(path, groups)...)
+	return append(problems, s.commitNames()...)
+}
+
+// attachGroups attaches groups of targets, and returns what could not be attached.
+func (s *Session) attachGroups(path string, groups []*group) (problems []error) {
 	for _, g := range groups {
-		links, errs := g.attach()
+		links, errs := g.attach(s.markAttached)
 		problems = append(problems, errs...)
 		if len(links) > 0 {
-			attached = true
-			key := fileOf(g.members[0].target)
+			key := fileOf(path, g.members[0].target)
 			s.links[key] = append(s.links[key], links...)
 		}
 	}
-	return attached, append(problems, s.urdt.commit()...)
+	return problems
 }
 
 // A fileKey names what is attached to and detached together: the targets in one
-// file, of one process or of all.
+// file, of one process or of all, for the clauses with one path.
 type fileKey struct {
-	id  usdt.FileID
-	pid int
+	path string
+	id   usdt.FileID
+	pid  int
 }
 
-func fileOf(t *usdt.Target) fileKey { return fileKey{t.ID, t.PID} }
+func fileOf(path string, t *usdt.Target) fileKey { return fileKey{path, t.ID, t.PID} }
 
 // group sorts the targets into groups, and makes the programs and decoders that
 // they need.
-func (s *Session) group(targets []*usdt.Target) (groups []*group, problems []error) {
+func (s *Session) group(path string, targets []*usdt.Target) (groups []*group, problems []error) {
 	byKey := make(map[groupKey]*group)
 	seen := make(map[usdt.Key]bool)
 	for _, target := range targets {
@@ -103,29 +112,65 @@ func (s *Session) group(targets []*usdt.Target) (groups []*group, problems []err
 			continue // a second link would double its events
 		}
 		seen[target.Key()] = true
-		if s.urdt.takes(target) {
+		if path == "" && s.urdt.takes(target) {
 			gs, errs := s.groupURDT(target)
 			groups, problems = append(groups, gs...), append(problems, errs...)
-			continue
 		}
-		for _, t := range target.Layouts() {
-			l, fields := plan(t, &s.opts)
-			prog, err := s.program(l)
-			if err != nil {
-				problems = append(problems, fmt.Errorf("%s: %w", t, err))
+		for _, c := range s.clauses {
+			if c.Path != path || !c.takes(target) {
 				continue
 			}
-			cookie := s.cookie(probe{t.Provider, t.Name, fields, l.size})
-			key := groupKey{prog, t.Open, t.ID, t.PID}
-			if g := byKey[key]; g == nil || !g.add(t, cookie) {
-				g = &group{prog: prog, offsets: make(map[uint64]bool)}
-				g.add(t, cookie)
-				byKey[key] = g
-				groups = append(groups, g)
+			c.selected = true
+			for _, t := range target.Layouts() {
+				prog, cookie, err := s.prepare(t, c, nil)
+				if err != nil {
+					problems = append(problems, err)
+					continue
+				}
+				key := groupKey{prog, t.Open, t.ID, t.PID}
+				if g := byKey[key]; g == nil || !g.add(t, cookie) {
+					g = &group{prog: prog, offsets: make(map[uint64]bool)}
+					g.add(t, cookie)
+					byKey[key] = g
+					groups = append(groups, g)
+				}
 			}
 		}
 	}
 	return groups, problems
+}
+
+// prepare returns the program that does for the hits of a target, which has one layout,
+// what a clause says, and the cookie of what it leaves. Names may be nil.
+func (s *Session) prepare(t *usdt.Target, c *clause, names *nameLookup) (*ebpf.Program, uint64, error) {
+	l, fields, err := plan(t, c, &s.opts, s.compile)
+	if err != nil {
+		err = wrongProbe(t, err)
+		if c.misfit == nil {
+			c.misfit = err
+		}
+		return nil, 0, err
+	}
+	c.fits = true
+	l.names = names
+	prog, err := s.program(l)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", t, err)
+	}
+	p := probe{clause: c, provider: t.Provider, name: t.Name, fields: fields, size: l.size}
+	if l.count != nil {
+		p.signed = l.count.signed
+	}
+	return prog, s.cookie(p), nil
+}
+
+// wrongProbe says of which probe an error is.
+func wrongProbe(t *usdt.Target, err error) error {
+	var m *misfit
+	if errors.As(err, &m) {
+		return m.of(t.String())
+	}
+	return fmt.Errorf("%s: %w", t, err)
 }
 
 // program returns the program of a layout. It stays until the session is closed:
@@ -146,10 +191,17 @@ func (s *Session) program(l *layout) (*ebpf.Program, error) {
 	// A larger one would never get its room, and each hit be lost: see
 	// __bpf_ringbuf_reserve, kernel/bpf/ringbuf.c, which adds its header.
 	const ringHeader = 8
-	if l.size+ringHeader > s.opts.BufferSize {
+	if l.count == nil && l.size+ringHeader > s.opts.BufferSize {
 		return nil, fmt.Errorf("an event of %d bytes does not fit into the buffer of %d", l.size, s.opts.BufferSize)
 	}
-	prog, err := l.load(s.ring, s.lost, s.ns, s.opts.MaxString)
+	maps := programMaps{ring: s.ring, lost: s.lost, comms: s.comms}
+	if l.count != nil {
+		var err error
+		if maps.counts, err = s.countsOf(l.size); err != nil {
+			return nil, err
+		}
+	}
+	prog, err := l.load(&maps, s.ns)
 	if err != nil {
 		return nil, err
 	}
@@ -177,16 +229,16 @@ func (s *Session) cookie(p probe) uint64 {
 // key tells probes apart by all that a decoder knows of them.
 func (p *probe) key() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%q %q %d", p.provider, p.name, p.size)
+	fmt.Fprintf(&b, "%d %q %q %d %t", p.clause.index, p.provider, p.name, p.size, p.signed)
 	for _, f := range p.fields {
-		fmt.Fprintf(&b, " %q %q %d %d %d %v", f.name, f.typ, f.form, f.slot, f.area, f.err)
+		fmt.Fprintf(&b, " %q %q %d %d %d %d %v", f.name, f.typ, f.form, f.load, f.slot, f.area, f.err)
 	}
 	return b.String()
 }
 
 // attach attaches a group as a whole, or else each member for itself, so that a
-// fault costs the probe that has it.
-func (g *group) attach() (links []link.Link, problems []error) {
+// fault costs the probe that has it. It tells the cookies of those that it attaches.
+func (g *group) attach(attached func(cookie uint64)) (links []link.Link, problems []error) {
 	// Locations that the kernel would refuse are left out beside others.
 	var leftOut []error
 	note := func(t *usdt.Target, _ *usdt.Location, reason error) {
@@ -195,6 +247,11 @@ func (g *group) attach() (links []link.Link, problems []error) {
 	t, cookies := g.merged()
 	l, err := usdt.AttachUSDT(g.prog, t, &usdt.Options{Cookies: cookies, LeftOut: note})
 	if err == nil {
+		for _, m := range g.members {
+			if !g.names {
+				attached(m.cookie)
+			}
+		}
 		return []link.Link{l}, leftOut
 	}
 	if len(g.members) == 1 || errors.Is(err, os.ErrPermission) {
@@ -206,6 +263,9 @@ func (g *group) attach() (links []link.Link, problems []error) {
 		if err != nil {
 			problems = append(problems, err)
 			continue
+		}
+		if !g.names {
+			attached(m.cookie)
 		}
 		problems = append(problems, leftOut...)
 		links = append(links, l)

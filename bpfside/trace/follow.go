@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -34,67 +33,6 @@ func (e *ProblemError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the fault.
 func (e *ProblemError) Unwrap() error { return e.Err }
-
-// NewFollowingSession attaches to the targets that a follower finds, as it finds
-// them: those that are there when it returns, and later ones while the session
-// lasts. They are detached when they are gone, or some seconds later if they may
-// come again. Their events stand in one sequence, which ends with the process if
-// the follower follows one.
-//
-// It is no error if there is no target yet. It is one if this process may not
-// trace, or if the kernel cannot. Problems has the faults of the first targets;
-// later ones stand in the sequence of events, as a [*ProblemError].
-//
-// The session takes the follower over and closes it, even when it returns an
-// error; nobody else may use its Changes, neither before nor after. The caller must
-// Close the session.
-func NewFollowingSession(f *usdt.Follower, o *Options) (*Session, error) {
-	var s *Session
-	opts, err := o.withDefaults()
-	if err == nil {
-		s, err = newSession(opts)
-	}
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("trace: %w", err)
-	}
-	s.follow = newFollowing(f)
-	if _, err = usdt.DefaultMethod(); err == nil {
-		if s.urdt != nil {
-			s.problems = s.attachKnown(f.PID())
-		}
-		for c := range f.Changes(context.Background()) {
-			s.problems = append(s.problems, s.apply(c)...)
-			break
-		}
-		for _, p := range s.problems {
-			// What keeps this process from one keeps it from all.
-			var ae *usdt.AttachError
-			if errors.As(p, &ae) && errors.Is(p, os.ErrPermission) && len(s.links) == 0 {
-				err = errors.Join(s.problems...)
-			}
-		}
-	}
-	if err != nil {
-		close(s.follow.done)
-		s.Close()
-		return nil, fmt.Errorf("trace: %w", err)
-	}
-	if s.urdt != nil {
-		s.watchers.Go(func() { s.followTypes(f.PID()) })
-	}
-	go func() {
-		for c := range f.Changes(context.Background()) {
-			if problems := s.apply(c); len(problems) > 0 {
-				s.follow.tell(problems)
-				s.reader.Flush()
-			}
-		}
-		close(s.follow.done)
-		s.finish()
-	}()
-	return s, nil
-}
 
 // A following is what a session has for its follower. A nil one is that of a
 // session that does not follow.
@@ -129,7 +67,7 @@ func (s *Session) apply(c usdt.Change) []error {
 	s.attaching.Lock()
 	defer s.attaching.Unlock()
 	for _, t := range c.Removed {
-		key := fileOf(t)
+		key := fileOf("", t)
 		if links := s.links[key]; len(links) > 0 && !s.urdt.keeps(key) {
 			delete(s.links, key)
 			// Without a name a file can only be reached through a process.
@@ -142,7 +80,7 @@ func (s *Session) apply(c usdt.Change) []error {
 	}
 	var fresh []*usdt.Target
 	for _, t := range c.Added {
-		key := fileOf(t)
+		key := fileOf("", t)
 		if links := s.follow.takeBack(key); links != nil {
 			s.links[key] = append(s.links[key], links...)
 		}
@@ -150,8 +88,7 @@ func (s *Session) apply(c usdt.Change) []error {
 			fresh = append(fresh, t)
 		}
 	}
-	_, problems := s.attach(fresh)
-	return append(c.Problems, withoutGone(problems)...)
+	return append(c.Problems, withoutGone(s.attach("", fresh))...)
 }
 
 // withoutGone drops problems of processes that have ended before they were attached

@@ -32,11 +32,10 @@ type eventLog struct {
 func followSession(t *testing.T, fo *usdt.FollowOptions, patterns ...string) (*trace.Session, *eventLog) {
 	t.Helper()
 	testutils.NeedBPF(t)
-	f, err := usdt.NewFollower(fo, patterns...)
-	if err != nil {
-		t.Fatal(err)
+	if fo == nil {
+		fo = new(usdt.FollowOptions)
 	}
-	s, err := trace.NewFollowingSession(f, nil)
+	s, err := trace.StartEvery(trace.Query{PID: fo.PID, Clauses: clauses(patterns...)}, fo.Interval)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,8 +119,9 @@ func TestProblemsAreBounded(t *testing.T) {
 // files may come and go for ever.
 func TestCookies(t *testing.T) {
 	s := &Session{cookies: make(map[string]uint64)}
+	c := new(clause)
 	p := func(provider, name, arg string, form form) probe {
-		return probe{provider, name, []field{{name: arg, typ: "int64", form: form}}, 64}
+		return probe{clause: c, provider: provider, name: name, fields: []field{{name: arg, typ: "int64", form: form}}, size: 64}
 	}
 	for _, tt := range []struct {
 		p    probe

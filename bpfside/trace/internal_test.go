@@ -81,7 +81,10 @@ func TestPlan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l, fields := plan(tt.target, &opts)
+			l, fields, err := plan(tt.target, new(clause), &opts, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
 			var parts []string
 			loads := 0
 			for _, f := range fields {
@@ -109,7 +112,7 @@ func TestPlan(t *testing.T) {
 // Names and types are no part of a program: probes that read alike share one.
 func TestLayoutKey(t *testing.T) {
 	opts, _ := (*Options)(nil).withDefaults()
-	key := func(tg *usdt.Target) string { l, _ := plan(tg, &opts); return l.key() }
+	key := func(tg *usdt.Target) string { l, _, _ := plan(tg, new(clause), &opts, nil); return l.key() }
 	named := target(stapsdt.X86_64, "-8@%rax", usdt.Param{Name: "n", Type: &usdt.Type{Kind: usdt.Int, Size: 8, Go: "time.Duration"}})
 	str := target(stapsdt.X86_64, "8@%rax", usdt.Param{Name: "s", Type: &usdt.Type{Kind: usdt.String}})
 	if key(named) != key(target(stapsdt.X86_64, "-8@%rax")) {
@@ -169,16 +172,16 @@ func TestFieldValue(t *testing.T) {
 		{"NULL string", formString, "string", 0, 0, "........", nil, "<nil>", false},
 		{"string at a bad address", formString, "string", 16, efault, "........", nil, "!(read string at 0x10: bad address)", false},
 		{"string whose address cannot be read", formString, "string", 0, efault, "........", nil, "!(read string at 0x0: bad address)", false},
-		{"impossible length", formString, "string", 1, 100, "........", nil, "!(read string at 0x1: impossible length 99)", false},
+		{"impossible length", formString, "string", 1, 100, "........", nil, "!(read string: impossible length 99)", false},
 		{"bytes", formBytes, "[]byte", 1, 3, "\x00\xff\x01.....", []byte{0, 255, 1}, `"\x00\xff\x01"`, false},
 		{"no bytes", formBytes, "[]byte", 1, 0, "........", []byte{}, `""`, false},
 		{"nil bytes", formBytes, "[]byte", 0, 0, "........", nil, "<nil>", false},
 		{"too many bytes", formBytes, "[]byte", 1, 6, "abcdef..", []byte("abcde"), `"abcde"…`, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := field{name: "a", typ: tt.typ, form: tt.form, slot: headerLen, area: headerLen + slotLen}
+			f := field{name: "a", typ: tt.typ, form: tt.form, slot: headerLen, area: headerLen + slotLen, max: 5}
 			rec := record(tt.word, tt.status, tt.area)
-			v := f.value(rec, 5)
+			v := f.value(rec)
 			if diff := cmp.Diff(tt.want, v.Value); diff != "" {
 				t.Errorf("value (-want +got):\n%s", diff)
 			}
@@ -198,7 +201,7 @@ func TestFieldValue(t *testing.T) {
 }
 
 func TestDecodeRefuses(t *testing.T) {
-	s := &Session{probes: []probe{{"p", "n", []field{{name: "a"}}, headerLen + slotLen}}}
+	s := &Session{probes: []probe{{provider: "p", name: "n", fields: []field{{name: "a"}}, size: headerLen + slotLen}}}
 	unknown := record(0, 0, "")
 	binary.NativeEndian.PutUint64(unknown[offCookie:], 1)
 	for _, tt := range []struct {
@@ -223,9 +226,9 @@ func TestOptionsDefaults(t *testing.T) {
 		in   *Options
 		want Options
 	}{
-		{nil, Options{MaxString: 256, BufferSize: 8 << 20}},
-		{&Options{MaxString: 1, BufferSize: 1}, Options{MaxString: 1, BufferSize: 1 << 16}},
-		{&Options{MaxString: 4096, BufferSize: 1<<20 + 1}, Options{MaxString: 4096, BufferSize: 2 << 20}},
+		{nil, Options{MaxString: 256, BufferSize: 8 << 20, MaxKeys: DefaultMaxKeys}},
+		{&Options{MaxString: 1, BufferSize: 1}, Options{MaxString: 1, BufferSize: 1 << 16, MaxKeys: DefaultMaxKeys}},
+		{&Options{MaxString: 4096, BufferSize: 1<<20 + 1}, Options{MaxString: 4096, BufferSize: 2 << 20, MaxKeys: DefaultMaxKeys}},
 	} {
 		got, err := tt.in.withDefaults()
 		if err != nil {
@@ -252,7 +255,7 @@ func TestEventString(t *testing.T) {
 	efault := -int64(syscall.EFAULT)
 	binary.NativeEndian.PutUint64(rec[headerLen+slotStatus:], uint64(efault))
 	f := field{name: "a\x1b[2J", typ: "T\u009b2J", form: formString, slot: headerLen}
-	ev = Event{Provider: "shop", Probe: "\u202eredro", Args: []Value{f.value(rec, 16)}}
+	ev = Event{Provider: "shop", Probe: "\u202eredro", Args: []Value{f.value(rec)}}
 	if got, want := ev.String(), `"shop:\u202eredro" "a\x1b[2J"=!(read "T\u009b2J" at 0x1: bad address)`; got != want {
 		t.Errorf("got %q, want %s", got, want)
 	}

@@ -1,8 +1,10 @@
 package trace
 
 import (
+	"fmt"
 	"strconv"
 
+	"github.com/nopfire/nopfire/bpfside/trace/internal/body"
 	"github.com/nopfire/nopfire/bpfside/usdt"
 	"github.com/nopfire/nopfire/elfgen/stapsdt"
 )
@@ -56,41 +58,168 @@ func show(t *usdt.Target, opts *Options) ([]stapsdt.Arg, []shown) {
 	return args, all
 }
 
-// plan decides what of a target's arguments is loaded and how it is shown. All
-// locations of the target have one argument string. An argument that cannot be
-// read becomes a field with the reason; it costs no load.
-func plan(t *usdt.Target, opts *Options) (*layout, []field) {
+// plan decides what the program does for the hits of a target that a clause has
+// selected, and how the values are shown. All locations of the target have one
+// argument string. An argument that cannot be read becomes a field with the reason;
+// it costs no load.
+func plan(t *usdt.Target, c *clause, opts *Options, compile func(*body.Input) (*compiled, error)) (*layout, []field, error) {
 	args, all := show(t, opts)
+	params := t.Params
+	if len(params) != len(args) {
+		params = nil
+	}
+	sources, fn, err := c.sources(args, all, params, compile)
+	if err != nil {
+		return nil, nil, err
+	}
 	l := &layout{machine: t.Locations[0].Machine}
-	var fields []field
-	var loads []int // of each field its load, -1 for none
-	for i, arg := range args {
-		if all[i].hidden {
-			continue
+	if fn != nil {
+		if l.body, err = planBody(fn, l.machine, args); err != nil {
+			return nil, nil, err
 		}
-		f := all[i].field
-		ld := load{op: f.form.op(), arg: arg}
-		f.err = readable(l.machine, arg)
-		if f.err == nil && ld.op == opBytes {
-			ld.len = args[all[i].len]
-			f.err = readable(l.machine, ld.len)
-		}
-		if f.err != nil {
-			loads = append(loads, -1)
-		} else {
-			loads = append(loads, len(l.loads))
-			l.loads = append(l.loads, ld)
-		}
-		fields = append(fields, f)
 	}
+	p := planner{l: l, args: args, all: all}
+	switch {
+	case c.Capture == nil && !c.counts():
+		for i := range args {
+			if !all[i].hidden {
+				p.argument(i, all[i].field)
+			}
+		}
+	default:
+		for i, capture := range c.Capture {
+			p.capture(capture, sources[i])
+		}
+	}
+	if c.counts() {
+		l.count = &counting{clause: c}
+		if c.Value != "" {
+			if err := p.number(sources[len(c.Capture)], c.Value); err != nil {
+				return nil, nil, err
+			}
+		}
+		l.finishKey(opts.MaxString)
+		if err := l.fits(); err != nil {
+			return nil, nil, err
+		}
+	} else {
+		l.finish(opts.MaxString)
+	}
+	for i := range p.fields {
+		if n := p.loads[i]; n >= 0 {
+			f, ld := &p.fields[i], &l.loads[n]
+			f.load, f.slot, f.area, f.max = n, ld.slot, ld.area, l.maxString
+		}
+	}
+	return l, p.fields, nil
+}
 
-	l.finish(opts.MaxString)
-	for i := range fields {
-		if n := loads[i]; n >= 0 {
-			fields[i].slot, fields[i].area = l.loads[n].slot, l.loads[n].area
+// A planner gathers the loads of a layout and the fields that they become.
+type planner struct {
+	l      *layout
+	args   []stapsdt.Arg
+	all    []shown
+	fields []field
+	loads  []int // of each field its load, -1 for none
+}
+
+// add adds a field, and its load unless it has a reason against it.
+func (p *planner) add(f field, ld load) {
+	at := -1
+	if f.err == nil {
+		at = len(p.l.loads)
+		p.l.loads = append(p.l.loads, ld)
+	}
+	p.fields, p.loads = append(p.fields, f), append(p.loads, at)
+}
+
+// argument adds an argument.
+func (p *planner) argument(i int, f field) {
+	ld := load{op: f.form.op(), arg: p.args[i], value: -1}
+	f.err = readable(p.l.machine, ld.arg)
+	if f.err == nil && ld.op == opBytes {
+		ld.len = p.args[p.all[i].len]
+		f.err = readable(p.l.machine, ld.len)
+	}
+	p.add(f, ld)
+}
+
+// capture adds a capture, whose value comes from a source.
+func (p *planner) capture(c Capture, src source) {
+	f := field{name: c.Name}
+	if f.name == "" {
+		f.name = c.Expr
+	}
+	switch {
+	case src.comm:
+		f.typ, f.form = "string", formComm
+		p.add(f, load{op: opComm, value: -1})
+	case src.arg >= 0:
+		shown := p.all[src.arg].field
+		f.typ, f.form = shown.typ, shown.form
+		if c.String && f.form != formBytes && f.form != formCounted {
+			f.typ, f.form = "string", formString
+		}
+		p.argument(src.arg, f)
+	default:
+		f.typ, f.form = src.Type, computedForm(src.Kind)
+		if c.String {
+			f.typ, f.form = "string", formString
+		}
+		f.err = p.unreadable(src.Args)
+		p.add(f, load{op: f.form.op(), value: src.value, needs: src.Args})
+	}
+}
+
+// unreadable returns why one of some arguments cannot be read, nil if all can.
+func (p *planner) unreadable(mask uint16) error {
+	for i, arg := range p.args {
+		if mask&(1<<i) != 0 {
+			if err := readable(p.l.machine, arg); err != nil {
+				return err
+			}
 		}
 	}
-	return l, fields
+	return nil
+}
+
+// number makes a source the number that a histogram counts.
+func (p *planner) number(src source, expr string) error {
+	form := computedForm(src.Kind)
+	ld := load{op: opWord, value: src.value, needs: src.Args}
+	if src.arg >= 0 {
+		form = p.all[src.arg].form
+		ld.value, ld.arg = -1, p.args[src.arg]
+		if err := readable(p.l.machine, ld.arg); err != nil {
+			return fmt.Errorf("value %s: %w", expr, err)
+		}
+	}
+	if err := p.unreadable(src.Args); err != nil {
+		return fmt.Errorf("value %s: %w", expr, err)
+	}
+	switch {
+	case src.comm || form == formFloat32 || form == formFloat64 || form.op() != opWord:
+		return &misfit{errs: []*ExprError{{Expr: expr, Off: -1, Msg: "no integer, as the value of a histogram has to be,"}}}
+	case form == formInt:
+		p.l.count.signed = true
+	}
+	p.l.count.value = ld
+	return nil
+}
+
+// computedForm returns the form of a value that a function has left.
+func computedForm(k body.Kind) form {
+	switch k {
+	case body.Uint:
+		return formUint
+	case body.Bool:
+		return formBool
+	case body.Pointer:
+		return formPointer
+	case body.String:
+		return formString
+	}
+	return formInt
 }
 
 // A Param is the name and the type of an argument, as the Values of its events

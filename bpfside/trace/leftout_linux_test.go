@@ -41,11 +41,7 @@ func TestRefusedLocationIsTold(t *testing.T) {
 	testutils.NeedBPF(t)
 	child := testutils.Start(t, testutils.BuildC(t, refusedProgram))
 	child.ReadLine()
-	found, err := usdt.ProcessTargets(child.PID, "seq:both")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := trace.NewSession(found.Targets, nil)
+	s, err := trace.Start(trace.Query{PID: child.PID, Clauses: []trace.Clause{{Pattern: "seq:both"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

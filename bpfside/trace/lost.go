@@ -1,6 +1,10 @@
 package trace
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+)
 
 // A LostError stands in the sequence of events where hits did not become what they
 // should have. The session goes on after it.
@@ -44,4 +48,67 @@ func (e *LostError) Error() string {
 		return what + "not counted: too many different keys"
 	}
 	return what + "left out: an argument of the condition or the value cannot be read"
+}
+
+// losses are how many hits were lost for each reason.
+type losses [numLostReasons]uint64
+
+// losses returns how many hits were lost so far, after Close what was known then.
+func (s *Session) losses() losses {
+	s.mapsMu.Lock()
+	defer s.mapsMu.Unlock()
+	var buf [8 * numLostReasons]byte
+	if err := s.lost.Lookup(uint32(0), &buf); err == nil {
+		for i := range s.lastLost {
+			s.lastLost[i] = binary.NativeEndian.Uint64(buf[8*i:])
+		}
+	}
+	return s.lastLost
+}
+
+// Lost returns the number of hits lost so far, for whatever reason, after Close the
+// number when it was last asked for or reported.
+func (s *Session) Lost() uint64 {
+	sum := uint64(0)
+	for _, n := range s.losses() {
+		sum += n
+	}
+	return sum
+}
+
+// yieldLost hands out a LostError for each reason for which hits were lost since the
+// last one.
+func (s *Session) yieldLost(yield func(Event, error) bool) bool {
+	lost := s.losses()
+	for i, n := range lost {
+		if n == s.reported[i] {
+			continue
+		}
+		err := &LostError{Count: n - s.reported[i], Reason: LostReason(i)}
+		s.reported[i] = n
+		if !yield(Event{}, err) {
+			return false
+		}
+	}
+	return true
+}
+
+// lossInterval is how often losses are looked for that no event may follow: those of
+// counts and conditions.
+const lossInterval = time.Second
+
+// watchLosses wakes the consumer when hits were lost, until the session is finished.
+func (s *Session) watchLosses() {
+	var known losses
+	for {
+		select {
+		case <-s.finished:
+			return
+		case <-time.After(lossInterval):
+		}
+		if now := s.losses(); now != known {
+			known = now
+			s.reader.Flush()
+		}
+	}
 }

@@ -16,6 +16,7 @@ const (
 
 	minBufferSize = 1 << 16
 	maxBufferSize = 1 << 30
+	limitMaxKeys  = 1 << 24
 )
 
 // Options change what a session does. Nil and the zero value mean the
@@ -28,9 +29,10 @@ type Options struct {
 	// BufferSize is the size of the ring buffer in bytes, rounded up to a
 	// power of two; 0 means DefaultBufferSize.
 	BufferSize int
-	// MaxKeys is the number of different keys that are counted, all clauses
-	// together; 0 means DefaultMaxKeys. Hits of further keys are counted as
-	// lost.
+	// MaxKeys is the number of different keys that are counted; 0 means
+	// DefaultMaxKeys. Each bucket of a histogram that is not empty is one. Keys
+	// of about the same size share that number, whatever their clause. Hits of
+	// further keys are counted as lost.
 	MaxKeys int
 	// Strings says which arguments are addresses of strings, for probes
 	// without metadata: [PROBE.]ARG[/LENGTH]. ARG is a name or "argN", counted
@@ -43,13 +45,7 @@ type Options struct {
 	// An entry says nothing about arguments whose type is known from metadata,
 	// unless that type is a pointer or an integer as wide as one.
 	Strings []string
-	// URDT are tracepoints that are defined at run time. If there are any, the
-	// targets in provider "urdt" are not probes to trace but the places where
-	// these names fire; see URDTPattern. The types of the arguments are those
-	// that a process has registered when the session attaches, else int64. A
-	// following session also takes types that are registered later, within
-	// about a second, and attaches to the objects that are known by name before
-	// a process has mapped them.
+	// URDT are tracepoints that are defined at run time. Use Clause.Pattern.
 	URDT []URDTName
 }
 
@@ -77,6 +73,12 @@ func (o *Options) withDefaults() (Options, error) {
 		size *= 2
 	}
 	opts.BufferSize = size
+	switch {
+	case opts.MaxKeys == 0:
+		opts.MaxKeys = DefaultMaxKeys
+	case opts.MaxKeys < 0 || opts.MaxKeys > limitMaxKeys:
+		return opts, fmt.Errorf("MaxKeys %d is not within 0..%d", opts.MaxKeys, limitMaxKeys)
+	}
 	_, err := parseStringRules(opts.Strings)
 	return opts, err
 }

@@ -1,9 +1,9 @@
 package trace
 
 import (
-	"errors"
-
-	"github.com/nopfire/nopfire/bpfside/usdt"
+	"cmp"
+	"fmt"
+	"slices"
 )
 
 // Limits of a Clause.
@@ -136,27 +136,6 @@ type Bucket struct {
 	Count    uint64
 }
 
-// Start traces what a query says: a hit after it has returned is seen. Processes
-// and objects that appear later are traced as they come, those that go are
-// forgotten.
-//
-// A probe that cannot be traced, or that a clause's expressions do not fit, costs
-// itself only, and is one of Problems, or of those that Events yields if it
-// appears later. It is no error if there is no probe yet, unless the clause names
-// a file; then, and where a pattern finds nothing in the one process of the query
-// (unless Later), the error wraps usdt.ErrNoProbe. An expression that is wrong for every probe is
-// an *ExprError.
-//
-// The caller closes the session.
-func Start(q Query) (*Session, error) {
-	return nil, errors.Join(errors.New("trace: not there yet"), usdt.ErrNoProbe)
-}
-
-// Rows returns what has been counted so far, by clause, then by probe, process and
-// key. Counting goes on, and later rows include it. It may be called while Events
-// runs, and after it has ended, until Close.
-func (s *Session) Rows() ([]Row, error) { return nil, errors.New("trace: not there yet") }
-
 // A SessionProbe is a probe that a clause has selected.
 type SessionProbe struct {
 	// Clause is the index of the clause in the Query.
@@ -167,7 +146,27 @@ type SessionProbe struct {
 
 // Probes returns the probes that are attached to, and those that were and are gone,
 // by clause and name, each once. It may be called while Events runs.
-func (s *Session) Probes() []SessionProbe { return nil }
+func (s *Session) Probes() []SessionProbe {
+	s.probesMu.RLock()
+	var out []SessionProbe
+	for i := range s.probes {
+		if p := &s.probes[i]; p.attached {
+			out = append(out, SessionProbe{p.clause.index, p.provider, p.name})
+		}
+	}
+	s.probesMu.RUnlock()
+	slices.SortFunc(out, func(a, b SessionProbe) int {
+		return cmp.Or(cmp.Compare(a.Clause, b.Clause), cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Name, b.Name))
+	})
+	return slices.Compact(out)
+}
+
+// markAttached takes note that a probe is attached to.
+func (s *Session) markAttached(cookie uint64) {
+	s.probesMu.Lock()
+	defer s.probesMu.Unlock()
+	s.probes[cookie].attached = true
+}
 
 // An ExprError says what is wrong with an expression.
 type ExprError struct {
@@ -181,4 +180,10 @@ type ExprError struct {
 }
 
 // Error returns the message with the expression.
-func (e *ExprError) Error() string { return e.Msg + " in " + e.Expr }
+func (e *ExprError) Error() string {
+	s := fmt.Sprintf("expression %s: %s", printable(e.Expr), e.Msg)
+	if e.Probe != "" {
+		s = printable(e.Probe) + ": " + s
+	}
+	return s
+}

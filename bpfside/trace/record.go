@@ -58,18 +58,22 @@ func parseHeader(rec []byte) (header, error) {
 		return header{}, fmt.Errorf("record of %d bytes is shorter than its header", len(rec))
 	}
 	order := binary.NativeEndian
-	comm := rec[offComm : offComm+commLen]
-	if i := bytes.IndexByte(comm, 0); i >= 0 {
-		comm = comm[:i]
-	}
 	return header{
 		time:   time.Duration(order.Uint64(rec[offTime:])),
 		cookie: order.Uint64(rec[offCookie:]),
 		tid:    order.Uint32(rec[offTID:]),
 		pid:    order.Uint32(rec[offPID:]),
 		cpu:    order.Uint32(rec[offCPU:]),
-		comm:   string(comm),
+		comm:   cString(rec[offComm : offComm+commLen]),
 	}, nil
+}
+
+// cString returns what stands before the first NUL.
+func cString(b []byte) string {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		b = b[:i]
+	}
+	return string(b)
 }
 
 // op is what a load does with its argument.
@@ -79,6 +83,7 @@ const (
 	opWord   op = iota // keep the value
 	opString           // follow it to NUL-terminated bytes
 	opBytes            // follow it to as many bytes as another argument says
+	opComm             // the name of the thread, which is no argument
 )
 
 // form is how the word or the bytes of a load become a Value.
@@ -94,6 +99,7 @@ const (
 	formString
 	formBytes
 	formCounted // a string whose length is another argument
+	formComm    // the name of the thread
 )
 
 // op returns the load that the form needs.
@@ -103,33 +109,83 @@ func (f form) op() op {
 		return opString
 	case formBytes, formCounted:
 		return opBytes
+	case formComm:
+		return opComm
 	}
 	return opWord
 }
 
-// A field is one argument of a probe on its way from the record to a Value.
+// A field is one value of a probe on its way from the record, or the key, to a Value.
 type field struct {
 	name, typ string
 	form      form
-	slot      int   // offset of its slot in the record
+	load      int   // index of its load, in a key
+	slot      int   // offset of its slot
 	area      int   // offset of its area, for opString and opBytes
-	err       error // why it is never loaded; then slot and area mean nothing
+	max       int   // the limit on strings and bytes
+	err       error // why it is never loaded; then these four mean nothing
 }
 
-// value decodes the field. The record is as long as the layout says; max is the
-// limit on strings and bytes.
-func (f *field) value(rec []byte, max int) Value {
+// value decodes the field. The record is as long as the layout says.
+func (f *field) value(rec []byte) Value {
 	v := Value{Name: f.name, Type: f.typ}
 	if f.err != nil {
 		v.Err = f.err
 		return v
 	}
+	if f.form == formComm {
+		v.Value = cString(rec[offComm : offComm+commLen])
+		return v
+	}
 	order := binary.NativeEndian
 	word := order.Uint64(rec[f.slot:])
 	status := int64(order.Uint64(rec[f.slot+slotStatus:]))
-	if f.form.op() != opWord {
-		return f.follow(v, rec, word, status, max)
+	if f.form.op() == opWord {
+		return f.word(v, word, status)
 	}
+	switch {
+	case word == 0 && status == 0:
+		return v // NULL
+	case status < 0:
+		v.Err = fmt.Errorf("read %s at %v: %w", printable(f.typ), Pointer(word), syscall.Errno(-status))
+		return v
+	}
+	return f.followed(v, rec, status)
+}
+
+// keyValue decodes the field from a key.
+func (f *field) keyValue(key []byte) Value {
+	v := Value{Name: f.name, Type: f.typ}
+	if f.err != nil {
+		v.Err = f.err
+		return v
+	}
+	if f.form == formComm {
+		v.Value = cString(key[f.area : f.area+commLen])
+		return v
+	}
+	order := binary.NativeEndian
+	word := order.Uint64(key[f.slot:])
+	if f.form.op() == opWord {
+		status := int64(0)
+		if order.Uint64(key[keyUnread:])&(1<<f.load) != 0 {
+			status = -int64(syscall.EFAULT) // what bpf_probe_read_user says
+		}
+		return f.word(v, word, status)
+	}
+	switch status := int64(word); {
+	case status == keyNULL:
+		return v
+	case status < 0:
+		v.Err = fmt.Errorf("read %s: %w", printable(f.typ), syscall.Errno(-status))
+		return v
+	default:
+		return f.followed(v, key, status)
+	}
+}
+
+// word decodes a word, or says why there is none.
+func (f *field) word(v Value, word uint64, status int64) Value {
 	if status < 0 {
 		v.Err = fmt.Errorf("read argument: %w", syscall.Errno(-status))
 		return v
@@ -151,26 +207,19 @@ func (f *field) value(rec []byte, max int) Value {
 	return v
 }
 
-// follow decodes a string or bytes: word is their address, status how many
-// bytes stand in the area, the NUL of a string included.
-func (f *field) follow(v Value, rec []byte, word uint64, status int64, max int) Value {
-	switch {
-	case word == 0 && status == 0:
-		return v // NULL
-	case status < 0:
-		v.Err = fmt.Errorf("read %s at %v: %w", printable(f.typ), Pointer(word), syscall.Errno(-status))
-		return v
-	}
+// followed decodes a string or bytes: status is how many bytes stand in the area, the
+// NUL of a string included.
+func (f *field) followed(v Value, rec []byte, status int64) Value {
 	n := int(status)
 	if f.form == formString {
 		n-- // bpf_probe_read_user_str counts the NUL
 	}
 	if n < 0 || f.area+n > len(rec) {
-		v.Err = fmt.Errorf("read %s at %v: impossible length %d", printable(f.typ), Pointer(word), n)
+		v.Err = fmt.Errorf("read %s: impossible length %d", printable(f.typ), n)
 		return v
 	}
-	if n > max {
-		n, v.Truncated = max, true
+	if n > f.max {
+		n, v.Truncated = f.max, true
 	}
 	data := rec[f.area : f.area+n]
 	if f.form == formBytes {

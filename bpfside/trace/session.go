@@ -2,11 +2,11 @@ package trace
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -14,19 +14,20 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
-
-	"github.com/nopfire/nopfire/bpfside/usdt"
 )
 
 // A Session traces a set of probes until it is closed. Its methods are safe for
 // concurrent use.
 type Session struct {
-	opts Options
-	boot time.Time // wall clock when the kernel's clock was zero
-	ns   pidNamespace
+	opts    Options
+	clauses []*clause
+	pid     int       // of the query
+	boot    time.Time // wall clock when the kernel's clock was zero
+	ns      pidNamespace
 
 	ring     *ebpf.Map
 	lost     *ebpf.Map
+	comms    *ebpf.Map // of counted processes, by pid; nil if none are
 	reader   *ringbuf.Reader
 	pidfds   []*os.File
 	problems []error
@@ -36,10 +37,11 @@ type Session struct {
 	attaching sync.Mutex
 	detached  bool                     // nothing is to be attached any more
 	progs     map[string]*ebpf.Program // by layout
+	bodies    map[string]*compiled     // by signature
 	cookies   map[string]uint64        // by probe
 	links     map[fileKey][]link.Link
 	follow    *following // nil unless the session follows
-	urdt      *urdtNames // nil unless Options.URDT has names
+	urdt      *urdtNames // nil unless clauses have names
 
 	probesMu sync.RWMutex
 	probes   []probe // by cookie
@@ -49,57 +51,31 @@ type Session struct {
 	finished chan struct{} // closed when the probes are detached
 
 	reading  sync.Mutex // held by the one consumer
-	reported uint64     // losses that the consumer knows of
+	reported losses     // that the consumer knows of
 
 	close    sync.Once
 	closeErr error
-	mapsMu   sync.Mutex // guards lost against Close
-	lastLost uint64     // what the counter said last
+	mapsMu   sync.Mutex        // guards the maps that follow, and lost, against Close
+	counts   map[int]*ebpf.Map // by the size of their keys
+	lastLost losses            // what the counters said last
 }
 
-// A probe is what the events of one cookie look like.
+// A probe is what the events, or the keys, of one cookie look like.
 type probe struct {
+	clause         *clause
 	provider, name string
 	fields         []field
 	size           int
-}
-
-// NewSession attaches to the targets and starts collecting: a hit after it has
-// returned is an event. The caller must Close the session; its links and maps
-// go with the process otherwise.
-//
-// A target that cannot be attached does not keep the others from being traced:
-// the reasons are in Problems. The session fails with the joined reasons if no
-// target is left.
-func NewSession(targets []*usdt.Target, o *Options) (*Session, error) {
-	opts, err := o.withDefaults()
-	if err != nil {
-		return nil, fmt.Errorf("trace: %w", err)
-	}
-	if len(targets) == 0 {
-		return nil, errors.New("trace: no targets")
-	}
-	s, err := newSession(opts)
-	if err != nil {
-		return nil, fmt.Errorf("trace: %w", err)
-	}
-	attached := false
-	if attached, s.problems = s.attach(targets); !attached {
-		s.Close()
-		if len(s.problems) == 0 {
-			return nil, errors.New("trace: no location can be attached to")
-		}
-		return nil, fmt.Errorf("trace: %w", errors.Join(s.problems...))
-	}
-	s.watch(targets)
-	return s, nil
+	signed         bool // the value of its histogram
+	attached       bool // it is, or was
 }
 
 // newSession returns a session that is attached to nothing so far.
-func newSession(opts Options) (_ *Session, err error) {
+func newSession(opts Options, clauses []*clause) (_ *Session, err error) {
 	s := &Session{
-		opts: opts, finished: make(chan struct{}),
-		progs: make(map[string]*ebpf.Program), cookies: make(map[string]uint64), links: make(map[fileKey][]link.Link),
+		opts: opts, clauses: clauses, finished: make(chan struct{}),
+		progs: make(map[string]*ebpf.Program), bodies: make(map[string]*compiled),
+		cookies: make(map[string]uint64), links: make(map[fileKey][]link.Link), counts: make(map[int]*ebpf.Map),
 	}
 	if s.boot, err = bootTime(); err == nil {
 		s.ns, err = ownPIDNamespace()
@@ -108,7 +84,7 @@ func newSession(opts Options) (_ *Session, err error) {
 		err = s.createMaps()
 	}
 	if err == nil {
-		s.urdt, err = newURDTNames(opts.URDT)
+		s.urdt, err = newURDTNames(clauses)
 	}
 	if err != nil {
 		s.Close()
@@ -117,16 +93,26 @@ func newSession(opts Options) (_ *Session, err error) {
 	return s, nil
 }
 
-// createMaps makes the ring buffer with its reader, and the counter of lost
-// events.
+// createMaps makes the ring buffer with its reader, and the counters of lost hits.
+// Maps of counts are made when their size is known.
 func (s *Session) createMaps() (err error) {
-	s.ring, err = ebpf.NewMap(&ebpf.MapSpec{Name: "nopfire_events", Type: ebpf.RingBuf, MaxEntries: uint32(s.opts.BufferSize)})
+	size := s.opts.BufferSize
+	if !slices.ContainsFunc(s.clauses, func(c *clause) bool { return !c.counts() }) {
+		size = minBufferSize // nobody will use it
+	}
+	s.ring, err = ebpf.NewMap(&ebpf.MapSpec{Name: "nopfire_events", Type: ebpf.RingBuf, MaxEntries: uint32(size)})
 	if err != nil {
 		return explain("create ring buffer", err)
 	}
-	s.lost, err = ebpf.NewMap(&ebpf.MapSpec{Name: "nopfire_lost", Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1})
+	s.lost, err = ebpf.NewMap(&ebpf.MapSpec{Name: "nopfire_lost", Type: ebpf.Array, KeySize: 4, ValueSize: 8 * numLostReasons, MaxEntries: 1})
 	if err != nil {
-		return explain("create counter of lost events", err)
+		return explain("create counters of lost events", err)
+	}
+	if slices.ContainsFunc(s.clauses, func(c *clause) bool { return c.counts() && c.ByProcess }) {
+		s.comms, err = ebpf.NewMap(&ebpf.MapSpec{Name: "nopfire_comms", Type: ebpf.LRUHash, KeySize: 4, ValueSize: commLen, MaxEntries: maxComms})
+		if err != nil {
+			return explain("create map of names", err)
+		}
 	}
 	s.reader, err = ringbuf.NewReader(s.ring)
 	if err != nil {
@@ -164,8 +150,7 @@ func (s *Session) Events(ctx context.Context) iter.Seq2[Event, error] {
 				if !s.follow.yieldProblems(yield) {
 					return
 				}
-				if finished {
-					s.yieldLost(yield)
+				if !s.yieldLost(yield) || finished {
 					return
 				}
 				continue
@@ -194,17 +179,6 @@ func (s *Session) Events(ctx context.Context) iter.Seq2[Event, error] {
 	}
 }
 
-// yieldLost hands out a LostError if events were lost since the last one.
-func (s *Session) yieldLost(yield func(Event, error) bool) bool {
-	lost := s.Lost()
-	if lost == s.reported {
-		return true
-	}
-	err := &LostError{Count: lost - s.reported}
-	s.reported = lost
-	return yield(Event{}, err)
-}
-
 // decode makes an event of a record. The record comes from a program of this
 // package, so a wrong one is an error and not a crash.
 func (s *Session) decode(rec []byte) (Event, error) {
@@ -224,10 +198,11 @@ func (s *Session) decode(rec []byte) (Event, error) {
 		PID:  int(h.pid), TID: int(h.tid), CPU: int(h.cpu),
 		Comm:     h.comm,
 		Provider: p.provider, Probe: p.name,
-		Args: make([]Value, len(p.fields)),
+		Clause: p.clause.index,
+		Args:   make([]Value, len(p.fields)),
 	}
 	for i := range p.fields {
-		ev.Args[i] = p.fields[i].value(rec, s.opts.MaxString)
+		ev.Args[i] = p.fields[i].value(rec)
 	}
 	return ev, nil
 }
@@ -240,18 +215,6 @@ func (s *Session) probeOf(cookie uint64) (probe, bool) {
 		return probe{}, false
 	}
 	return s.probes[cookie], true
-}
-
-// Lost returns the number of events lost so far because the buffer was full,
-// after Close the number when it was last asked for or reported.
-func (s *Session) Lost() uint64 {
-	s.mapsMu.Lock()
-	defer s.mapsMu.Unlock()
-	var buf [8]byte
-	if err := s.lost.Lookup(uint32(0), &buf); err == nil {
-		s.lastLost = binary.NativeEndian.Uint64(buf[:])
-	}
-	return s.lastLost
 }
 
 // Problems returns why some targets could not be attached when the session was
@@ -277,10 +240,13 @@ func (s *Session) Close() error {
 		errs = append(errs, s.urdt.close())
 		s.mapsMu.Lock()
 		defer s.mapsMu.Unlock()
-		for _, m := range []*ebpf.Map{s.ring, s.lost} {
-			if m != nil {
-				errs = append(errs, m.Close())
-			}
+		all := []*ebpf.Map{s.ring, s.lost, s.comms}
+		for _, m := range s.counts {
+			all = append(all, m)
+		}
+		s.counts = nil
+		for _, m := range all {
+			errs = append(errs, m.Close()) // of nil, too
 		}
 		s.closeErr = errors.Join(errs...)
 	})
@@ -331,18 +297,11 @@ func closeLinks(links []link.Link) {
 	wg.Wait()
 }
 
-// watch finishes the session when the last of the traced processes has ended.
-// It does nothing if some target is not bound to a process, or if the kernel
-// cannot tell (pidfd_open is Linux 5.3, pollable without blocking 5.10).
-func (s *Session) watch(targets []*usdt.Target) {
-	pids := map[int]bool{}
-	for _, t := range targets {
-		if t.PID == 0 {
-			return
-		}
-		pids[t.PID] = true
-	}
-	for pid := range pids {
+// watch finishes the session when one of some processes, or rather the last of them,
+// has ended. It does nothing if the kernel cannot tell (pidfd_open is Linux 5.3,
+// pollable without blocking 5.10).
+func (s *Session) watch(pids ...int) {
+	for _, pid := range pids {
 		f, err := openPidfd(pid)
 		if errors.Is(err, syscall.ESRCH) {
 			continue // ended already

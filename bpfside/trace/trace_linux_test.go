@@ -66,11 +66,22 @@ func startSDT(t *testing.T) *testutils.Child {
 // session opens a session on probes of a process, which ends with the test.
 func session(t *testing.T, pid int, o *trace.Options, patterns ...string) *trace.Session {
 	t.Helper()
-	found, err := usdt.ProcessTargets(pid, patterns...)
-	if err != nil {
-		t.Fatal(err)
+	return start(t, trace.Query{PID: pid, Clauses: clauses(patterns...), Options: o})
+}
+
+// clauses returns clauses that make events of all hits of patterns.
+func clauses(patterns ...string) []trace.Clause {
+	var list []trace.Clause
+	for _, p := range patterns {
+		list = append(list, trace.Clause{Pattern: p})
 	}
-	s, err := trace.NewSession(found.Targets, o)
+	return list
+}
+
+// start starts a session without problems, which ends with the test.
+func start(t *testing.T, q trace.Query) *trace.Session {
+	t.Helper()
+	s, err := trace.Start(q)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,21 +355,35 @@ func TestLeaveAndClose(t *testing.T) {
 	}
 }
 
-func TestNewSessionRefuses(t *testing.T) {
-	target := []*usdt.Target{{}}
+func TestStartRefuses(t *testing.T) {
+	some := clauses("a:b")
 	for _, tt := range []struct {
-		name    string
-		targets []*usdt.Target
-		opts    *trace.Options
-		want    string
+		name string
+		q    trace.Query
+		want string
 	}{
-		{"no targets", nil, nil, "trace: no targets"},
-		{"negative string", target, &trace.Options{MaxString: -1}, "trace: MaxString -1 is not within 0..4096"},
-		{"long string", target, &trace.Options{MaxString: 4097}, "trace: MaxString 4097 is not within 0..4096"},
-		{"huge buffer", target, &trace.Options{BufferSize: 1<<30 + 1}, fmt.Sprintf("trace: BufferSize %d is not within 0..%d", 1<<30+1, 1<<30)},
+		{"no clauses", trace.Query{}, "trace: no clauses"},
+		{"negative string", trace.Query{Clauses: some, Options: &trace.Options{MaxString: -1}}, "trace: MaxString -1 is not within 0..4096"},
+		{"long string", trace.Query{Clauses: some, Options: &trace.Options{MaxString: 4097}}, "trace: MaxString 4097 is not within 0..4096"},
+		{"huge buffer", trace.Query{Clauses: some, Options: &trace.Options{BufferSize: 1<<30 + 1}}, fmt.Sprintf("trace: BufferSize %d is not within 0..%d", 1<<30+1, 1<<30)},
+		{"negative keys", trace.Query{Clauses: some, Options: &trace.Options{MaxKeys: -1}}, "trace: MaxKeys -1 is not within 0..16777216"},
+		{"string rule", trace.Query{Clauses: some, Options: &trace.Options{Strings: []string{"x/"}}}, `trace: string argument "x/": want [PROBE.]ARG[/LENGTH], such as arg1 or method__entry.arg2/arg3`},
+		{"no pattern", trace.Query{Clauses: clauses("x")}, `trace: pattern "x": want PROVIDER:PROBE, such as "x:*"`},
+		{"the second pattern", trace.Query{Clauses: clauses("a:b", "x")}, `trace: clause 1: pattern "x": want PROVIDER:PROBE, such as "x:*"`},
+		{"no name", trace.Query{Clauses: clauses("urdt::x")}, `trace: name "urdt::x": want urdt:PROVIDER:NAME or urdt:PROVIDER:NAME/NARGS`},
+		{"no process", trace.Query{PID: -1, Clauses: some}, "trace: process -1: file does not exist"},
+		{"no value", trace.Query{Clauses: []trace.Clause{{Pattern: "a:b", Aggregate: trace.Log2Hist}}}, "trace: a histogram of no value"},
+		{"a value", trace.Query{Clauses: []trace.Clause{{Pattern: "a:b", Value: "arg1"}}}, "trace: value arg1, but no histogram"},
+		{"an empty capture", trace.Query{Clauses: []trace.Clause{{Pattern: "a:b", Capture: []trace.Capture{{}}}}}, "trace: a capture of no expression"},
+		{"13 captures", trace.Query{Clauses: []trace.Clause{{Pattern: "a:b", Capture: make([]trace.Capture, 13)}}}, "trace: 13 captures, more than 12"},
+		{"unknown aggregate", trace.Query{Clauses: []trace.Clause{{Pattern: "a:b", Aggregate: 9}}}, "trace: aggregate 9 is none"},
+		{"no bounds", linear(trace.Linear{}), "trace: a histogram from 0 up to 0"},
+		{"no step", linear(trace.Linear{Max: 1}), "trace: a histogram in steps of 0"},
+		{"many buckets", linear(trace.Linear{Min: -1 << 63, Max: 1<<63 - 1, Step: 1}),
+			"trace: a histogram from -9223372036854775808 up to 9223372036854775807 in steps of 1 has 18446744073709551615 buckets, more than 1000"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := trace.NewSession(tt.targets, tt.opts)
+			s, err := trace.Start(tt.q)
 			if err == nil || err.Error() != tt.want {
 				t.Errorf("error %v, want %s", err, tt.want)
 			}
@@ -367,4 +392,8 @@ func TestNewSessionRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+func linear(l trace.Linear) trace.Query {
+	return trace.Query{Clauses: []trace.Clause{{Pattern: "a:b", Aggregate: trace.LinearHist, Value: "arg1", Linear: l}}}
 }

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,7 +16,7 @@ import (
 )
 
 // URDTPattern is the pattern for the probes of objects with sites of URDT: what the
-// follower, or the search, of a session with Options.URDT has to look for.
+// follower, or the search, of a session that traces names has to look for.
 const URDTPattern = abi.Provider + ":probe*"
 
 // A URDTName is a tracepoint that is defined at run time: see docs/urdt-spec.md.
@@ -69,7 +70,7 @@ const maxURDTEntries = 1 << 18
 // one site, and many are traced by one link: the program looks the hashes up that it
 // is called with.
 type urdtNames struct {
-	wanted map[int][]URDTName // by number of arguments
+	wanted map[int][]wantedName // by number of arguments
 	// entries is the map: from a urdtKey to the cookie of the events.
 	entries *ebpf.Map
 	names   map[urdtKey]string // of each entry its name
@@ -79,6 +80,18 @@ type urdtNames struct {
 	pending []urdtEntry
 	pinned  map[fileKey]bool // files that are attached to whoever maps them
 	files   map[fileKey]*urdtFile
+}
+
+// A wantedName is a name that a clause traces.
+type wantedName struct {
+	URDTName
+	clause *clause
+	// turn is how many clauses before this one trace the same name: a program
+	// finds one cookie for it, so each needs programs of its own.
+	turn int
+	// every tells that the clause traces the name with whatever number of
+	// arguments.
+	every bool
 }
 
 // A urdtFile is a file that is attached to.
@@ -99,7 +112,7 @@ type urdtEntry struct {
 	key    urdtKey
 	cookie uint64
 	name   URDTName
-	place  string // the name, and where its arguments are
+	place  string // the name and its turn, and where its arguments are
 }
 
 // A urdtKey is what a program looks for. Its layout in memory is the one that
@@ -113,25 +126,29 @@ type urdtKey struct {
 	Class uint64
 }
 
-// newURDTNames returns what a session for the given names needs; nil for none.
-func newURDTNames(names []URDTName) (*urdtNames, error) {
-	if len(names) == 0 {
-		return nil, nil
-	}
+// newURDTNames returns what a session needs for the names that clauses trace; nil if
+// none does.
+func newURDTNames(clauses []*clause) (*urdtNames, error) {
 	u := &urdtNames{
-		wanted: make(map[int][]URDTName), names: make(map[urdtKey]string), classes: make(map[string]uint64),
+		wanted: make(map[int][]wantedName), names: make(map[urdtKey]string), classes: make(map[string]uint64),
 		types: make(map[URDTName][]usdt.Param), current: make(map[string]urdtKey),
 		pinned: make(map[fileKey]bool), files: make(map[fileKey]*urdtFile),
 	}
-	seen := make(map[URDTName]bool)
-	for _, n := range names {
+	turns := make(map[URDTName]int)
+	for _, c := range clauses {
+		if c.name == nil {
+			continue
+		}
 		for nargs := range abi.MaxArgs + 1 {
-			one := URDTName{n.Provider, n.Name, nargs}
-			if (n.NArgs == EveryNumber || n.NArgs == nargs) && !seen[one] {
-				seen[one] = true
-				u.wanted[nargs] = append(u.wanted[nargs], one)
+			if c.name.NArgs == EveryNumber || c.name.NArgs == nargs {
+				one := URDTName{c.name.Provider, c.name.Name, nargs}
+				u.wanted[nargs] = append(u.wanted[nargs], wantedName{one, c, turns[one], c.name.NArgs == EveryNumber})
+				turns[one]++
 			}
 		}
+	}
+	if len(u.wanted) == 0 {
+		return nil, nil
 	}
 	var err error
 	u.entries, err = ebpf.NewMap(&ebpf.MapSpec{
@@ -161,7 +178,7 @@ func (u *urdtNames) prepare(targets []*usdt.Target) {
 	// by its name, anybody.
 	pids := make(map[int]bool)
 	for _, t := range targets {
-		delete(u.files, fileOf(t))
+		delete(u.files, fileOf("", t))
 		switch {
 		case !u.takes(t):
 		case t.PID != 0 || len(t.PIDs) == 0:
@@ -182,10 +199,10 @@ func (u *urdtNames) prepare(targets []*usdt.Target) {
 		if !u.takes(t) {
 			continue
 		}
-		f := u.files[fileOf(t)]
+		f := u.files[fileOf("", t)]
 		if f == nil {
 			f = &urdtFile{held: make(map[urdtPlace]bool)}
-			u.files[fileOf(t)] = f
+			u.files[fileOf("", t)] = f
 		}
 		f.targets = append(f.targets, t)
 	}
@@ -197,7 +214,7 @@ func (u *urdtNames) learn(pid int) (news []URDTName) {
 	registered, _ := usdt.RegisteredNames(pid) // a name without types is one of integers
 	for _, r := range registered {
 		n := URDTName{r.Provider, r.Name, len(r.Params)}
-		if _, ok := u.types[n]; !ok && slices.Contains(u.wanted[n.NArgs], n) {
+		if _, ok := u.types[n]; !ok && slices.ContainsFunc(u.wanted[n.NArgs], func(w wantedName) bool { return w.URDTName == n }) {
 			u.types[n] = r.Params
 			news = append(news, n)
 		}
@@ -222,12 +239,15 @@ func (s *Session) groupURDT(t *usdt.Target) (groups []*group, problems []error) 
 }
 
 // groupNames is groupURDT for some of the names.
-func (s *Session) groupNames(t *usdt.Target, names []URDTName) (groups []*group, problems []error) {
-	held := s.urdt.files[fileOf(t)].held
+func (s *Session) groupNames(t *usdt.Target, names []wantedName) (groups []*group, problems []error) {
+	held := s.urdt.files[fileOf("", t)].held
 	byProg := make(map[*ebpf.Program]*group)
 	for _, name := range names {
 		for _, at := range t.ShardOf(abi.Hash(name.Provider, name.Name)).Layouts() {
 			prog, err := s.wantURDT(name, at, t.Shards > 0)
+			if m := new(misfit); name.every && errors.As(err, &m) && m.other {
+				continue // fired with so few arguments it is another tracepoint
+			}
 			if err != nil {
 				problems = append(problems, fmt.Errorf("%s in %s: %w", name, t.Path, err))
 				continue
@@ -238,7 +258,7 @@ func (s *Session) groupNames(t *usdt.Target, names []URDTName) (groups []*group,
 			}
 			g := byProg[prog]
 			if g == nil {
-				g = &group{prog: prog, offsets: make(map[uint64]bool)}
+				g = &group{prog: prog, offsets: make(map[uint64]bool), names: true}
 				byProg[prog] = g
 				groups = append(groups, g)
 			}
@@ -253,23 +273,24 @@ func (s *Session) groupNames(t *usdt.Target, names []URDTName) (groups []*group,
 
 // wantURDT makes the program for a name at locations of one layout, and makes it
 // look for the name.
-func (s *Session) wantURDT(name URDTName, t *usdt.Target, marked bool) (*ebpf.Program, error) {
+func (s *Session) wantURDT(w wantedName, t *usdt.Target, marked bool) (*ebpf.Program, error) {
+	name := w.URDTName
 	view, hash, err := urdtView(name, t)
 	if err != nil {
 		return nil, err
 	}
 	view.Params = s.urdt.types[name]
-	l, fields := plan(view, &s.opts)
-	l.names = &nameLookup{hash: hash, second: marked}
-	prog, err := s.program(l)
+	names := &nameLookup{hash: hash, second: marked, turn: w.turn}
+	prog, cookie, err := s.prepare(view, w.clause, names)
 	if err != nil {
 		return nil, err
 	}
+	w.clause.selected = true
 	e := urdtEntry{
-		key:    urdtKey{abi.Hashes(name.Provider, name.Name), l.names.class},
-		cookie: s.cookie(probe{name.Provider, name.Name, fields, l.size}),
+		key:    urdtKey{abi.Hashes(name.Provider, name.Name), names.class},
+		cookie: cookie,
 		name:   name,
-		place:  fmt.Sprintf("%s %t", name, marked),
+		place:  fmt.Sprintf("%s %d %t", name, w.turn, marked),
 	}
 	for _, a := range t.Locations[0].Args() {
 		e.place += " " + a.Text
@@ -281,10 +302,11 @@ func (s *Session) wantURDT(name URDTName, t *usdt.Target, marked bool) (*ebpf.Pr
 	return prog, nil
 }
 
-// commit makes the programs that are attached now look for the pending entries. An
-// entry with other types for the same name in the same place goes: for a moment
+// commitNames makes the programs that are attached now look for the pending entries.
+// An entry with other types for the same name in the same place goes: for a moment
 // nobody looks for the name then, rather than two programs.
-func (u *urdtNames) commit() (problems []error) {
+func (s *Session) commitNames() (problems []error) {
+	u := s.urdt
 	if u == nil {
 		return nil
 	}
@@ -304,6 +326,7 @@ func (u *urdtNames) commit() (problems []error) {
 			continue
 		}
 		u.names[e.key], u.current[e.place] = e.name.String(), e.key
+		s.markAttached(e.cookie)
 	}
 	u.pending = nil
 	return problems
@@ -335,9 +358,9 @@ func (s *Session) attachKnown(pid int) []error {
 	for _, t := range targets {
 		t.PID = pid
 	}
-	_, errs := s.attach(targets)
+	errs := s.attach("", targets)
 	for _, t := range targets {
-		if key := fileOf(t); len(s.links[key]) > 0 {
+		if key := fileOf("", t); len(s.links[key]) > 0 {
 			s.urdt.pinned[key] = true
 		}
 	}
@@ -390,20 +413,15 @@ func (s *Session) retype(pid int) (problems []error) {
 	if len(news) == 0 {
 		return nil
 	}
-	for key, file := range s.urdt.files {
+	for _, file := range s.urdt.files {
 		for _, t := range file.targets {
 			nargs, _ := t.IsURDT()
-			names := slices.DeleteFunc(slices.Clone(news), func(n URDTName) bool { return n.NArgs != nargs })
+			names := slices.DeleteFunc(slices.Clone(s.urdt.wanted[nargs]), func(w wantedName) bool { return !slices.Contains(news, w.URDTName) })
 			groups, errs := s.groupNames(t, names)
-			problems = append(problems, errs...)
-			for _, g := range groups {
-				links, errs := g.attach()
-				s.links[key] = append(s.links[key], links...)
-				problems = append(problems, errs...)
-			}
+			problems = append(append(problems, errs...), s.attachGroups("", groups)...)
 		}
 	}
-	return append(withoutGone(problems), s.urdt.commit()...)
+	return append(withoutGone(problems), s.commitNames()...)
 }
 
 // TypeName returns the type of an argument of a registered name as the events have

@@ -1,0 +1,288 @@
+package trace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/nopfire/nopfire/bpfside/usdt"
+)
+
+// Start traces what a query says: a hit after it has returned is seen. Processes
+// and objects that appear later are traced as they come, those that go are
+// forgotten.
+//
+// A probe that cannot be traced, or that a clause's expressions do not fit, costs
+// itself only, and is one of Problems, or of those that Events yields if it
+// appears later. It is no error if there is no probe yet, unless the clause names
+// a file; then, and where a pattern finds nothing in the one process of the query
+// (unless Later), the error wraps usdt.ErrNoProbe. An expression that is wrong for
+// every probe is an *ExprError.
+//
+// The caller closes the session.
+func Start(q Query) (*Session, error) {
+	s, err := start(q, 0)
+	if err != nil {
+		return nil, fmt.Errorf("trace: %w", err)
+	}
+	return s, nil
+}
+
+// start is Start with the interval of the follower, for tests.
+func start(q Query, interval time.Duration) (*Session, error) {
+	opts, err := q.Options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	clauses, err := parseClauses(q.Clauses)
+	if err != nil {
+		return nil, err
+	}
+	if q.PID < 0 {
+		return nil, fmt.Errorf("process %d: %w", q.PID, os.ErrNotExist)
+	}
+	if _, err := usdt.DefaultMethod(); err != nil {
+		return nil, err
+	}
+	s, err := newSession(opts, clauses)
+	if err != nil {
+		return nil, err
+	}
+	s.pid = q.PID
+	if err := s.begin(q.Later, interval); err != nil {
+		s.abandon()
+		return nil, err
+	}
+	s.run()
+	return s, nil
+}
+
+// begin attaches to what is there.
+func (s *Session) begin(later bool, interval time.Duration) error {
+	if err := s.attachPaths(); err != nil {
+		return err
+	}
+	patterns := s.followed()
+	if len(patterns) > 0 {
+		f, err := usdt.NewFollower(&usdt.FollowOptions{PID: s.pid, Interval: interval}, patterns...)
+		if err != nil {
+			return err
+		}
+		s.beginFollowing(f)
+		if s.pid != 0 && !later {
+			if err := s.unmatched(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := s.misfits(); err != nil {
+		return err
+	}
+	return s.hopeless()
+}
+
+// beginFollowing attaches to what a follower finds at once.
+func (s *Session) beginFollowing(f *usdt.Follower) {
+	s.follow = newFollowing(f)
+	if s.urdt != nil {
+		s.problems = append(s.problems, s.attachKnown(s.pid)...)
+	}
+	for c := range f.Changes(context.Background()) {
+		s.problems = append(s.problems, s.apply(c)...)
+		break
+	}
+}
+
+// run starts what goes on beside the consumer.
+func (s *Session) run() {
+	if slices.ContainsFunc(s.clauses, func(c *clause) bool { return c.counts() || c.Where != "" }) {
+		s.watchers.Go(s.watchLosses)
+	}
+	if s.follow == nil {
+		if s.pid != 0 {
+			s.watch(s.pid)
+		}
+		return
+	}
+	if s.urdt != nil {
+		s.watchers.Go(func() { s.followTypes(s.pid) })
+	}
+	go func() {
+		for c := range s.follow.follower.Changes(context.Background()) {
+			if problems := s.apply(c); len(problems) > 0 {
+				s.follow.tell(problems)
+				s.reader.Flush()
+			}
+		}
+		close(s.follow.done)
+		s.finish()
+	}()
+}
+
+// abandon closes a session that does not run yet.
+func (s *Session) abandon() {
+	if s.follow != nil {
+		close(s.follow.done)
+	}
+	s.Close()
+}
+
+// followed returns the patterns of the clauses without a path, for a follower.
+func (s *Session) followed() []string {
+	var patterns []string
+	for _, c := range s.clauses {
+		p := c.Pattern
+		switch {
+		case c.Path != "":
+			continue
+		case c.name != nil:
+			p = URDTPattern
+		}
+		if !slices.Contains(patterns, p) {
+			patterns = append(patterns, p)
+		}
+	}
+	return patterns
+}
+
+// attachPaths attaches to the files that clauses name, whether or not somebody maps
+// them.
+func (s *Session) attachPaths() error {
+	var errs []error
+	seen := make(map[string]bool)
+	for _, c := range s.clauses {
+		if c.Path == "" || seen[c.Path] {
+			continue
+		}
+		seen[c.Path] = true
+		if err := s.attachPath(c.Path); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// attachPath attaches to the file of a path for the clauses that name it.
+func (s *Session) attachPath(path string) error {
+	var patterns []string
+	for _, c := range s.clauses {
+		if c.Path == path {
+			patterns = append(patterns, c.Pattern)
+		}
+	}
+	file, err := findFile(s.pid, path)
+	if err != nil {
+		return err
+	}
+	res, err := usdt.FileTargets(file, patterns...)
+	s.problems = append(s.problems, res.Problems...)
+	if err != nil {
+		return err
+	}
+	for _, t := range res.Targets {
+		t.PID = s.pid
+	}
+	s.problems = append(s.problems, s.attach(path, res.Targets)...)
+	return nil
+}
+
+// findFile returns the path of the file that a name means to a process, or, if that
+// is 0, to this one.
+func findFile(pid int, name string) (string, error) {
+	root := fmt.Sprintf("/proc/%d/root", pid)
+	if pid == 0 || sameRoot(pid) {
+		return usdt.FindFile(name)
+	}
+	if filepath.IsAbs(name) {
+		path := filepath.Join(root, name)
+		if _, err := os.Stat(path); err != nil {
+			return "", fmt.Errorf("find %s of process %d: %w", printable(name), pid, errors.Unwrap(err))
+		}
+		return path, nil
+	}
+	path, err := usdt.FindFile(name)
+	if err != nil || !filepath.IsAbs(path) {
+		return path, err
+	}
+	if inside := filepath.Join(root, path); exists(inside) {
+		return inside, nil
+	}
+	return path, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// sameRoot reports whether a process sees the files that this one sees.
+func sameRoot(pid int) bool {
+	ours, err1 := os.Readlink("/proc/self/ns/mnt")
+	theirs, err2 := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", pid))
+	if err1 != nil || err2 != nil {
+		return true // nothing says otherwise
+	}
+	root, err := os.Readlink(fmt.Sprintf("/proc/%d/root", pid))
+	return ours == theirs && (err != nil || root == "/")
+}
+
+// unmatched returns an error for the patterns of which the one process has no probe.
+func (s *Session) unmatched() error {
+	var patterns []string
+	for _, c := range s.clauses {
+		if c.Path == "" && c.name == nil && !c.selected && !slices.Contains(patterns, c.Pattern) {
+			patterns = append(patterns, c.Pattern)
+		}
+	}
+	if len(patterns) == 0 {
+		return nil
+	}
+	// Once more: the follower does not say what else there is.
+	_, err := usdt.ProcessTargets(s.pid, patterns...)
+	return err
+}
+
+// misfits returns what is wrong with the expressions of clauses that fit no probe.
+func (s *Session) misfits() error {
+	var errs []error
+	for _, c := range s.clauses {
+		switch {
+		case c.fits:
+		case c.misfit == nil:
+			errs = append(errs, c.check())
+		case c.name == nil || !isOther(c.misfit):
+			errs = append(errs, c.misfit)
+		default:
+			// A process may register the names of the arguments later.
+			errs = append(errs, c.check())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// isOther reports whether an error says that another probe may have what this one
+// lacks.
+func isOther(err error) bool {
+	var m *misfit
+	return errors.As(err, &m) && m.other
+}
+
+// hopeless returns the problems of a session that is attached to nothing, if it never
+// will be: this process may not trace, or there is nothing that may come.
+func (s *Session) hopeless() error {
+	if len(s.links) > 0 || len(s.problems) == 0 {
+		return nil
+	}
+	denied := slices.ContainsFunc(s.problems, func(err error) bool {
+		var ae *usdt.AttachError
+		return errors.As(err, &ae) && errors.Is(err, os.ErrPermission)
+	})
+	if denied || s.follow == nil {
+		return errors.Join(s.problems...)
+	}
+	return nil
+}
