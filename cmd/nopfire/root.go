@@ -29,5 +29,7 @@ Environment:
 		SilenceErrors: true,
 	}
 	root.AddCommand(newCC(), newDemo(), newDemoChild(), newDoctor(), newFire(), newHeld(), newList(), newMan(), newRun(), newTrace(), newURDT(), newVersion())
+	addCompletion(root)
+	completeEverywhere(root)
 	return root
 }

@@ -1,0 +1,43 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// completeEverywhere gives what many commands have in common its completion, unless a
+// command has one of its own: -p the processes, and a command that takes no arguments
+// no names of files.
+func completeEverywhere(cmd *cobra.Command) {
+	if cmd.Flags().Lookup("pid") != nil {
+		if _, ok := cmd.GetFlagCompletionFunc("pid"); !ok {
+			completeFlag(cmd, "pid", completePIDs)
+		}
+	}
+	if cmd.ValidArgsFunction == nil && takesNothing(cmd) {
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	for _, sub := range cmd.Commands() {
+		completeEverywhere(sub)
+	}
+}
+
+// takesNothing reports whether a command refuses every argument.
+func takesNothing(cmd *cobra.Command) bool {
+	return cmd.Runnable() && cmd.Args != nil && cmd.Args(cmd, []string{"x"}) != nil && cmd.Args(cmd, nil) == nil
+}
+
+// addCompletion adds the command that prints scripts for shells. As cobra makes it, it
+// takes the name of a shell that it does not know for a wish for help.
+func addCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "completion" {
+			continue
+		}
+		cmd.Args = cobra.ArbitraryArgs
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("no completion for %q: want bash, zsh, fish or powershell", args[0])
+			}
+			return cmd.Help()
+		}
+	}
+}
