@@ -1,0 +1,253 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nopfire/nopfire/internal/testutils"
+)
+
+// tplistSample is how many files tplist is run on: on all of them it would take
+// many minutes. Its time is that, times what all are more.
+const tplistSample = 100
+
+// locations are the notes of files: how often each file has each PROVIDER:PROBE.
+type locations map[string]map[string]int
+
+func (l locations) add(path, probe string, n int) {
+	if n == 0 {
+		return
+	}
+	if l[path] == nil {
+		l[path] = make(map[string]int)
+	}
+	l[path][probe] += n
+}
+
+// A listing is what a tool has found and how long it took.
+type listing struct {
+	name  string
+	found locations
+	times []float64 // in seconds
+	files int       // that it was run on
+}
+
+// measureList prints how long it takes to look through the ELF files of a
+// directory. All of them are in the page cache by then. The other tools are told
+// which files are ELF, nopfire both is and has to find out.
+func (c *config) measureList() error {
+	files, err := elfFiles(c.scan)
+	if err != nil {
+		return err
+	}
+	told := &listing{name: "nopfire list FILE…", files: len(files)}
+	fresh := &listing{name: "nopfire list DIR, nothing cached", files: len(files)}
+	cached := &listing{name: "nopfire list DIR, again", files: len(files)}
+	readelf := &listing{name: "readelf -n FILE, in a loop", files: len(files)}
+	tplist := &listing{name: "tplist -l FILE, in a loop"}
+	cache := filepath.Join(c.dir, "cache")
+	for range c.runs {
+		for _, step := range []func() error{
+			func() error { return c.list(told, cache, files...) },
+			func() error { os.RemoveAll(cache); return c.list(fresh, cache, c.scan) },
+			func() error { return c.list(cached, cache, c.scan) },
+			func() error { return listByReadelf(readelf, files) },
+		} {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := listByTplist(tplist, files, readelf.found); err != nil {
+		fmt.Printf("not measured: tplist: %v\n", err)
+	}
+
+	rows := [][]string{{fmt.Sprintf("the %d ELF files of %s", len(files), c.scan), "n", "median", "least…most", "ratio", "notes"}}
+	base, _, _ := median(told.times)
+	for _, l := range []*listing{told, fresh, cached, readelf, tplist} {
+		if l.files == 0 {
+			continue
+		}
+		scale := float64(len(files)) / float64(l.files)
+		name := l.name
+		if l.files < len(files) {
+			name += fmt.Sprintf(", as %d of them took", l.files)
+		}
+		mid, low, high := median(l.times)
+		rows = append(rows, []string{name, fmt.Sprint(len(l.times)), fmt.Sprintf("%.2f s", mid*scale),
+			fmt.Sprintf("%.2f…%.2f", low*scale, high*scale), fmt.Sprintf("%.1f", mid*scale/base), l.found.count()})
+	}
+	printTable(rows)
+	return errors.Join(compare(readelf, told), compare(readelf, fresh), compare(readelf, cached), compareProbes(tplist, readelf))
+}
+
+// count says how many notes there are, in how many files.
+func (l locations) count() string {
+	n := 0
+	for _, probes := range l {
+		for _, k := range probes {
+			n += k
+		}
+	}
+	return fmt.Sprintf("%d in %d files", n, len(l))
+}
+
+// compare returns an error if two listings have not the same notes.
+func compare(a, b *listing) error {
+	var errs []error
+	for path := range union(a.found, b.found) {
+		if !maps.Equal(a.found[path], b.found[path]) {
+			errs = append(errs, fmt.Errorf("%s: %s has %v, %s %v", path, a.name, a.found[path], b.name, b.found[path]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// compareProbes returns an error if some listing lacks a probe of another one, in
+// the files that the first was run on: tplist does not say how many locations a
+// probe has.
+func compareProbes(few, all *listing) error {
+	var errs []error
+	for path, probes := range few.found {
+		if got, want := slices.Sorted(maps.Keys(probes)), slices.Sorted(maps.Keys(all.found[path])); !slices.Equal(got, want) {
+			errs = append(errs, fmt.Errorf("%s: %s has %v, %s %v", path, few.name, got, all.name, want))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func union(a, b locations) map[string]bool {
+	paths := make(map[string]bool)
+	for _, l := range []locations{a, b} {
+		for path := range l {
+			paths[path] = true
+		}
+	}
+	return paths
+}
+
+// elfFiles returns the ELF files of a directory: links are not followed, and of
+// the names that a file has each is one.
+func elfFiles(dir string) (files []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return nil
+		}
+		defer f.Close()
+		var magic [4]byte
+		if _, err := f.Read(magic[:]); err == nil && string(magic[:]) == elf.ELFMAG {
+			files = append(files, path)
+		}
+		return nil
+	})
+	return files, err
+}
+
+// list runs nopfire over files or a directory.
+func (c *config) list(l *listing, cache string, paths ...string) error {
+	cmd := exec.Command(c.nopfire, append([]string{"list", "--json"}, paths...)...)
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+cache)
+	begin := time.Now()
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("%v: %w", cmd, err)
+	}
+	l.times = append(l.times, time.Since(begin).Seconds())
+	l.found = make(locations)
+	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
+		var p struct {
+			Provider, Probe, Path string
+			Locations             []json.RawMessage
+		}
+		if err := dec.Decode(&p); err != nil {
+			return err
+		}
+		l.found.add(p.Path, p.Provider+":"+p.Probe, len(p.Locations))
+	}
+	return nil
+}
+
+// listByReadelf runs readelf once a file, as a loop of the shell does.
+func listByReadelf(l *listing, files []string) error {
+	l.found = make(locations)
+	begin := time.Now()
+	for _, path := range files {
+		cmd := exec.Command("readelf", "-n", path)
+		cmd.Env = append(os.Environ(), "LC_ALL=C")
+		out, err := cmd.Output()
+		// Of a file that is damaged readelf prints what it can.
+		if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {
+			return err
+		}
+		if !bytes.Contains(out, []byte("stapsdt")) {
+			continue
+		}
+		notes, err := testutils.ParseReadelf(bytes.NewReader(out))
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		for _, n := range notes {
+			l.found.add(path, n.Provider+":"+n.Name, 1)
+		}
+	}
+	l.times = append(l.times, time.Since(begin).Seconds())
+	return nil
+}
+
+// listByTplist runs tplist on the files that have notes, for what it finds, and on
+// some others, so that the time is of an even sample.
+func listByTplist(l *listing, files []string, found locations) error {
+	tplist, err := exec.LookPath("tplist-bpfcc")
+	if err != nil {
+		return err
+	}
+	l.found = make(locations)
+	run := func(path string) error {
+		out, err := exec.Command(tplist, "-l", path).Output()
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		for line := range strings.Lines(string(out)) {
+			// PATH PROVIDER:PROBE, and PATH may be what the library has
+			// made of it.
+			fields := strings.Fields(line)
+			if len(fields) > 1 {
+				l.found.add(path, fields[len(fields)-1], 1)
+			}
+		}
+		return nil
+	}
+	step := max(1, len(files)/tplistSample)
+	begin := time.Now()
+	for i := 0; i < len(files); i += step {
+		if err := run(files[i]); err != nil {
+			return err
+		}
+		l.files++
+	}
+	l.times = append(l.times, time.Since(begin).Seconds())
+	clear(l.found)
+	for _, path := range slices.Sorted(maps.Keys(found)) {
+		if err := run(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
