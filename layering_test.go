@@ -53,6 +53,7 @@ var layers = []struct {
 	{"bpfside/bpfc/internal/difftest/", []string{""}, "a test"},
 	{"bpfside/bpfc", []string{"bpfside/bpfc/internal/", "bpfside/include", "bpfside/internal/kconfig", "internal/feature", "github.com/cilium/ebpf"}, "never usdt, os/exec"},
 	{"bpfside/internal/kconfig", []string{"internal/", "github.com/cilium/ebpf", "golang.org/x/sys"}, "asks the kernel"},
+	{"bpfside/scan", []string{"bpfside/usdt", "elfgen/stapsdt", "internal/", "golang.org/x/sys"}, "files only, no attach"},
 	{"bpfside/trace/internal/body", []string{"bpfside/usdt", "bpfside/bpfc", "github.com/cilium/ebpf"}, "expressions only"},
 	{"bpfside/trace/probespec", []string{"bpfside/trace", "bpfside/usdt"}, "texts only"},
 	{"bpfside/trace", []string{"bpfside/trace/internal/", "bpfside/usdt", "elfgen/stapsdt", "urdt/abi", "internal/", "github.com/cilium/ebpf", "golang.org/x/sync"}, "a session over usdt"},
