@@ -30,22 +30,32 @@ var kernelFS = map[uint32]string{
 	0x19800202:                "mqueue",     // MQUEUE_MAGIC of ipc/mqueue.c
 }
 
-// holdsNoFiles reports whether a directory, which is the first one of a mount, is
-// of a file system that is not to be entered, and of what kind. For statfs /dev is a
-// tmpfs like others; what it has is a null device.
-func holdsNoFiles(d *os.File) (what string, yes bool) {
+// A fileSystem is what matters about the file system of a directory.
+type fileSystem struct {
+	// foreign is what a file system is that holds no files of users, "" for one
+	// that does.
+	foreign string
+	// lasting tells that an identity stands for a file for as long as that is
+	// not changed.
+	lasting bool
+}
+
+// fileSystemOf returns the file system of a directory. For statfs /dev is a tmpfs
+// like others; what it has is a null device.
+func fileSystemOf(d *os.File) fileSystem {
 	fd := int(d.Fd())
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(fd, &st); err != nil {
-		return "", false
+		return fileSystem{}
 	}
-	if what, yes = kernelFS[uint32(st.Type)]; yes {
-		return what, true
+	typ := uint32(st.Type)
+	if what := kernelFS[typ]; what != "" {
+		return fileSystem{foreign: what}
 	}
 	var null unix.Stat_t
 	err := unix.Fstatat(fd, "null", &null, unix.AT_SYMLINK_NOFOLLOW)
 	if err == nil && null.Mode&unix.S_IFMT == unix.S_IFCHR && uint64(null.Rdev) == unix.Mkdev(1, 3) { // Documentation/admin-guide/devices.txt
-		return "file system of devices", true
+		return fileSystem{foreign: "file system of devices"}
 	}
-	return "", false
+	return fileSystem{lasting: lastingFS[typ]}
 }

@@ -9,11 +9,12 @@ import (
 	"os"
 )
 
-// openELF opens a file if it is an ELF file; it returns nil for any other.
-func openELF(path string) (*os.File, error) {
+// openELF opens a file if it is an ELF file; it returns nil for any other. Its
+// identity is not known.
+func openELF(path string, _ bool) (*os.File, identity, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, identity{}, err
 	}
 	var magic [len(elf.ELFMAG)]byte
 	n, err := f.ReadAt(magic[:], 0)
@@ -22,9 +23,9 @@ func openELF(path string) (*os.File, error) {
 		if err == io.EOF {
 			err = nil
 		}
-		return nil, err
+		return nil, identity{}, err
 	}
-	return f, nil
+	return f, identity{}, nil
 }
 
 // deviceOf returns 0: devices have no numbers here.

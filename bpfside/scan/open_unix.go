@@ -10,20 +10,28 @@ import (
 	"syscall"
 )
 
-// openELF opens a file if it is an ELF file; it returns nil for any other. It is
-// not os.Open, because most files are closed again at once. What has become a link
-// since the directory was read is not followed, and a named pipe does not hang.
-func openELF(path string) (*os.File, error) {
+// openELF opens a file if it is an ELF file; it returns nil for any other. If it is
+// wanted, it returns the identity that the file had before it was read, as far as that
+// is known. It is not os.Open, because most files are closed again at once. What has
+// become a link since the directory was read is not followed, and a named pipe does
+// not hang.
+func openELF(path string, wantID bool) (*os.File, identity, error) {
+	var id identity
 	var fd int
 	err := again(func() (err error) {
 		fd, err = syscall.Open(path, syscall.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 		return err
 	})
 	if errors.Is(err, syscall.ELOOP) {
-		return nil, nil
+		return nil, id, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, id, err
+	}
+	if wantID {
+		if known, ok := identifyOpen(fd); ok {
+			id = known
+		}
 	}
 	var magic [len(elf.ELFMAG)]byte
 	n := 0
@@ -34,11 +42,11 @@ func openELF(path string) (*os.File, error) {
 	if err != nil || n < len(magic) || string(magic[:]) != elf.ELFMAG {
 		syscall.Close(fd)
 		if errors.Is(err, syscall.ESPIPE) || errors.Is(err, syscall.EISDIR) {
-			err = nil // it is no file any more
+			id, err = identity{}, nil // it is no file any more
 		}
-		return nil, err
+		return nil, id, err
 	}
-	return os.NewFile(uintptr(fd), path), nil
+	return os.NewFile(uintptr(fd), path), id, nil
 }
 
 // again repeats a system call that a signal has interrupted.

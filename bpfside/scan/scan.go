@@ -101,6 +101,7 @@ func Files(ctx context.Context, paths []string, o *Options) (*Result, error) {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("open %s: %w", quoted(path), cause(err)))
 		case st.IsDir():
+			o.Cache.load()
 			w.push(task{path: path, root: i, top: true})
 		default:
 			w.push(task{path: path, root: i, named: true})

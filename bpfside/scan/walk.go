@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/nopfire/nopfire/bpfside/usdt"
 )
@@ -18,7 +19,9 @@ type task struct {
 	root int // index of the given path that it stands for or lies below
 	// top is a directory that was given itself, named a file that was.
 	top, named bool
-	device     uint64 // of the directory above
+	// device and fs are those of the directory above.
+	device uint64
+	fs     fileSystem
 }
 
 // A found is a file with probes.
@@ -38,6 +41,7 @@ type rootError struct {
 type walker struct {
 	ctx   context.Context
 	cache *Cache
+	began time.Time
 	stats counters
 
 	mu   sync.Mutex
@@ -57,6 +61,9 @@ type fileKey struct{ device, inode uint64 }
 
 func newWalker(ctx context.Context, cache *Cache) *walker {
 	w := &walker{ctx: ctx, cache: cache, byID: make(map[fileKey]int)}
+	if cache != nil {
+		w.began = cache.clock()
+	}
 	w.work = sync.NewCond(&w.mu)
 	return w
 }
@@ -159,12 +166,13 @@ func (w *walker) directory(t task) error {
 		return err
 	}
 	device := deviceOf(st)
+	fs := t.fs
 	if t.top || device != t.device {
-		what, foreign := holdsNoFiles(d)
+		fs = fileSystemOf(d)
 		switch {
-		case foreign && t.top:
-			return fmt.Errorf("is in a %s, which holds no files of users", what)
-		case foreign:
+		case fs.foreign != "" && t.top:
+			return fmt.Errorf("is in a %s, which holds no files of users", fs.foreign)
+		case fs.foreign != "":
 			return nil
 		}
 	}
@@ -180,9 +188,9 @@ func (w *walker) directory(t task) error {
 		for _, e := range entries {
 			switch typ := e.Type(); {
 			case typ.IsDir():
-				below = append(below, task{path: prefix + e.Name(), root: t.root, device: device})
+				below = append(below, task{path: prefix + e.Name(), root: t.root, device: device, fs: fs})
 			case typ.IsRegular():
-				w.file(t.root, prefix+e.Name())
+				w.file(t.root, prefix+e.Name(), fs.lasting)
 			}
 		}
 		w.push(below...)
@@ -195,15 +203,32 @@ func (w *walker) directory(t task) error {
 	}
 }
 
-// file reads a file in a directory.
-func (w *walker) file(root int, path string) {
+// file reads a file in a directory, unless the cache knows that it has no probes.
+// Lasting tells that the file may be remembered.
+func (w *walker) file(root int, path string, lasting bool) {
 	w.stats.files.Add(1)
-	f, err := openELF(path)
+	var id identity
+	var known bool // is id, which must be that before the file is read
+	cached := lasting && w.cache != nil
+	if cached && !w.cache.empty() {
+		if id, known = identify(path); known && w.cache.has(id) {
+			w.stats.cached.Add(1)
+			return
+		}
+	}
+	f, openID, err := openELF(path, cached && !known)
 	if err != nil {
 		w.problem(path, err)
 		return
 	}
+	if !known {
+		id = openID
+	}
+	cached = cached && id != (identity{})
 	if f == nil {
+		if cached {
+			w.cache.add(id, w.began)
+		}
 		return
 	}
 	defer f.Close()
@@ -216,6 +241,9 @@ func (w *walker) file(root int, path string) {
 		return
 	}
 	if len(file.Probes) == 0 && len(file.Problems) == 0 {
+		if cached {
+			w.cache.add(id, w.began)
+		}
 		return
 	}
 	w.mu.Lock()

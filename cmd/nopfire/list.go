@@ -172,10 +172,15 @@ func listFiles(ctx context.Context, errw io.Writer, files, patterns []string, no
 			files[i] = path
 		}
 	}
+	var cache *scan.Cache
+	if !noCache {
+		// Without one the listing is the same, if slower.
+		cache, _ = scan.OpenCache("")
+	}
 	progress := newProgress(errw)
-	o := &scan.Options{Progress: progress.show}
-	scanned, err := scan.Files(ctx, files, o)
+	scanned, err := scan.Files(ctx, files, &scan.Options{Cache: cache, Progress: progress.show})
 	progress.clear()
+	_ = cache.Save()
 	where := fmt.Sprintf("any of %d ELF files", scanned.Stats.ELF)
 	if len(files) == 1 {
 		where = files[0]
