@@ -202,19 +202,23 @@ func bodyArgs(args []stapsdt.Arg, all []shown, params []usdt.Param) []body.Arg {
 	for i, a := range args {
 		out[i] = body.Arg{Size: a.Size, Signed: a.Signed, Float: a.Float}
 		if params != nil {
-			out[i].Name, out[i].Type = params[i].Name, params[i].Type
+			out[i].Name, out[i].Type, out[i].Len = params[i].Name, params[i].Type, params[i].Len
 		}
-		if f := all[i].form; f == formString || f == formCounted {
-			if out[i].Type == nil || out[i].Type.Kind != usdt.Error {
-				out[i].Type = stringType
-			}
+		switch f := all[i].form; {
+		case f == formCounted && all[i].len > 0:
+			out[i].Type, out[i].Len = bytesType, all[i].len
+		case f == formCounted, f == formString && (out[i].Type == nil || out[i].Type.Kind != usdt.Error):
+			out[i].Type = stringType
 		}
 	}
 	return out
 }
 
-// stringType is the type of what Options.Strings says is one.
-var stringType = &usdt.Type{Kind: usdt.String, Size: 8}
+// The types of what Options.Strings says is a string, by its end or by its length.
+var (
+	stringType = &usdt.Type{Kind: usdt.String, Size: 8}
+	bytesType  = &usdt.Type{Kind: usdt.Bytes, Size: 8}
+)
 
 // signature tells inputs apart. Types are written out: those of two files are equal
 // if they look alike.
@@ -222,7 +226,7 @@ func signature(in *body.Input) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q %q", in.Where, in.Values)
 	for _, a := range in.Args {
-		fmt.Fprintf(&b, " %q %d %t %t", a.Name, a.Size, a.Signed, a.Float)
+		fmt.Fprintf(&b, " %q %d %d %t %t", a.Name, a.Len, a.Size, a.Signed, a.Float)
 		writeType(&b, a.Type, make(map[*usdt.Type]int))
 	}
 	return b.String()

@@ -157,13 +157,13 @@ func (p *planner) capture(c Capture, src source) {
 	case src.arg >= 0:
 		shown := p.all[src.arg].field
 		f.typ, f.form = shown.typ, shown.form
-		if c.String && f.form != formBytes && f.form != formCounted {
+		if c.String && isAddress(f.form, p.args[src.arg], p.l.machine) {
 			f.typ, f.form = "string", formString
 		}
 		p.argument(src.arg, f)
 	default:
 		f.typ, f.form = src.Type, computedForm(src.Kind)
-		if c.String {
+		if c.String && (f.form == formPointer || f.form != formBool && src.Size == p.l.machine.WordSize()) {
 			f.typ, f.form = "string", formString
 		}
 		f.err = p.unreadable(src.Args)

@@ -49,6 +49,12 @@ type Options struct {
 	URDT []URDTName
 }
 
+// Check returns why the options make no sense, nil if they do. Start asks it first.
+func (o *Options) Check() error {
+	_, err := o.withDefaults()
+	return err
+}
+
 // withDefaults returns the options with every default filled in, or the reason
 // why they make no sense.
 func (o *Options) withDefaults() (Options, error) {

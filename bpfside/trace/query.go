@@ -50,7 +50,8 @@ type Clause struct {
 	// Where is the condition under which a hit counts; "" is always.
 	Where string
 	// Capture are the values that an event has as its Args, in their order, at
-	// most MaxCaptures. Nil is all arguments of the probe. For Count and
+	// most MaxCaptures. Nil is all arguments of the probe, which an empty list
+	// is not. For Count and
 	// histograms they are the key: hits are counted apart for each combination
 	// of their values; nil is no key.
 	Capture []Capture
@@ -69,8 +70,9 @@ type Capture struct {
 	// Expr is the expression. It is the Name of the Value, unless Name is set.
 	Expr string
 	Name string
-	// String tells that the value is the address of a string that ends in a
-	// NUL, whatever its type. What has the type of a string is one without it.
+	// String tells that the value, if it is as wide as an address, is that of a
+	// string that ends in a NUL. What has the type of a string is one without
+	// it; what cannot be an address stays what it is.
 	String bool
 }
 

@@ -397,3 +397,18 @@ func TestStartRefuses(t *testing.T) {
 func linear(l trace.Linear) trace.Query {
 	return trace.Query{Clauses: []trace.Clause{{Pattern: "a:b", Aggregate: trace.LinearHist, Value: "arg1", Linear: l}}}
 }
+
+// drainAll ends a session and returns the events that it has gathered, and the
+// errors.
+func drainAll(s *trace.Session) (events []trace.Event, errs []error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for ev, err := range s.Events(ctx) {
+		if err != nil {
+			errs = append(errs, err)
+		} else {
+			events = append(events, ev)
+		}
+	}
+	return events, errs
+}
