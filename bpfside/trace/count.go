@@ -97,7 +97,7 @@ func (l *layout) assembleCount(k *programMaps, ns pidNamespace, cookie asm.Instr
 		return asm.StoreMem(asm.RFP, int16(key+off), src, size)
 	}
 	for off := 0; off < l.size; off += 8 {
-		insns = append(insns, asm.StoreImm(asm.RFP, int16(key+off), 0, asm.DWord))
+		insns = append(insns, storeImm(int16(key+off), 0))
 	}
 	insns = append(insns, cookie...)
 	insns = append(insns, store(keyCookie, asm.R0, asm.DWord))
@@ -133,7 +133,7 @@ func (l *layout) assembleCount(k *programMaps, ns pidNamespace, cookie asm.Instr
 	insns = append(insns, lookup...)
 	const noExist = 1 // BPF_NOEXIST, include/uapi/linux/bpf.h
 	insns = append(insns,
-		asm.StoreImm(asm.RFP, stackScratch, 0, asm.DWord),
+		storeImm(stackScratch, 0),
 		asm.LoadMapPtr(asm.R1, k.counts.FD()),
 		asm.Mov.Reg(asm.R2, asm.RFP),
 		asm.Add.Imm(asm.R2, int32(key)),
@@ -197,7 +197,7 @@ func (ld *load) intoKey(l *layout, i, key int) (asm.Instructions, error) {
 	insns = append(insns,
 		asm.StoreMem(asm.RFP, slot, asm.R0, asm.DWord),
 		asm.JSLT.Imm(asm.R0, 0, done),
-		asm.StoreImm(asm.RFP, slot, keyNULL, asm.DWord),
+		storeImm(slot, keyNULL),
 		asm.JEq.Imm(regValue, 0, done),
 	)
 	code, err := ld.followed(l, label, asm.RFP, key+ld.slot, key+ld.area)

@@ -129,6 +129,12 @@ const (
 	maxStack = 512
 )
 
+// storeImm returns the instruction that stores 64 bits of the stack, which asm.StoreImm
+// has not.
+func storeImm(off int16, value int32) asm.Instruction {
+	return asm.Instruction{OpCode: asm.StoreImmOp(asm.DWord), Dst: asm.RFP, Offset: off, Constant: int64(value)}
+}
+
 // loadWord returns the instructions that put the value of an argument into
 // regValue and 0 or a negative errno into R0.
 func loadWord(m stapsdt.Machine, arg stapsdt.Arg) (asm.Instructions, error) {
@@ -204,12 +210,12 @@ func (c *bodyCall) hit() int {
 func (c *bodyCall) assemble(m stapsdt.Machine, ns pidNamespace) (insns asm.Instructions, unread bool, err error) {
 	hit := c.hit()
 	if c.tracks {
-		insns = append(insns, asm.StoreImm(asm.RFP, stackFailed, 0, asm.DWord))
+		insns = append(insns, storeImm(stackFailed, 0))
 	}
 	for _, a := range c.args {
 		at := int16(hit + body.OffArgs + 8*a.index)
 		if a.lacks {
-			insns = append(insns, asm.StoreImm(asm.RFP, at, 0, asm.DWord))
+			insns = append(insns, storeImm(at, 0))
 			continue
 		}
 		code, err := loadWord(m, a.arg)

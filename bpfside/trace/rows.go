@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,10 +59,12 @@ func (s *Session) Rows() ([]Row, error) {
 func eachCount(m *ebpf.Map, f func(key []byte, count uint64) error) error {
 	const batch = 4096
 	size := int(m.KeySize())
-	keys, counts := make([]byte, batch*size), make([]uint64, batch)
+	// The package wants a slice with an element for each key.
+	keys := reflect.MakeSlice(reflect.SliceOf(reflect.ArrayOf(size, reflect.TypeFor[byte]())), batch, batch)
+	counts := make([]uint64, batch)
 	var cursor ebpf.MapBatchCursor
 	for {
-		n, err := m.BatchLookup(&cursor, keys, counts, nil)
+		n, err := m.BatchLookup(&cursor, keys.Interface(), counts, nil)
 		if errors.Is(err, ebpf.ErrNotSupported) {
 			return iterateCounts(m, f)
 		}
@@ -69,7 +72,7 @@ func eachCount(m *ebpf.Map, f func(key []byte, count uint64) error) error {
 			return err
 		}
 		for i := range n {
-			if err := f(keys[i*size:(i+1)*size], counts[i]); err != nil {
+			if err := f(keys.Index(i).Bytes(), counts[i]); err != nil {
 				return err
 			}
 		}
