@@ -16,11 +16,11 @@ var lastingFS = map[uint32]bool{
 	unix.F2FS_SUPER_MAGIC: true, unix.OVERLAYFS_SUPER_MAGIC: true,
 }
 
-// identify returns the identity of a file, which is not followed if it is a link. It
-// is false for all but regular files.
-func identify(path string) (identity, bool) {
-	var st syscall.Stat_t
-	err := again(func() error { return syscall.Lstat(path, &st) })
+// identify returns the identity of a file in a directory, which is not followed if it
+// is a link. It is false for all but regular files.
+func identify(dir *os.File, name string) (identity, bool) {
+	var st unix.Stat_t
+	err := again(func() error { return unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) })
 	if err != nil {
 		return identity{}, false
 	}
@@ -29,18 +29,18 @@ func identify(path string) (identity, bool) {
 
 // identifyOpen returns the identity of an opened file.
 func identifyOpen(fd int) (identity, bool) {
-	var st syscall.Stat_t
-	if err := syscall.Fstat(fd, &st); err != nil {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
 		return identity{}, false
 	}
 	return identityOf(&st)
 }
 
-func identityOf(st *syscall.Stat_t) (identity, bool) {
+func identityOf(st *unix.Stat_t) (identity, bool) {
 	return identity{
 		Device: uint64(st.Dev), Inode: uint64(st.Ino), Size: int64(st.Size),
 		MTime: st.Mtim.Nano(), CTime: st.Ctim.Nano(),
-	}, st.Mode&syscall.S_IFMT == syscall.S_IFREG
+	}, st.Mode&unix.S_IFMT == unix.S_IFREG
 }
 
 // ownedByUser reports whether a file belongs to the user that this process acts for.

@@ -9,10 +9,10 @@ import (
 	"os"
 )
 
-// openELF opens a file if it is an ELF file; it returns nil for any other. Its
+// openELF opens a file in a directory if it is an ELF file; it returns nil for any other. Its
 // identity is not known.
-func openELF(path string, _ bool) (*os.File, identity, error) {
-	f, err := os.Open(path)
+func openELF(dir *os.File, name string, _ bool) (*os.File, identity, error) {
+	f, err := os.Open(pathIn(dir, name))
 	if err != nil {
 		return nil, identity{}, err
 	}

@@ -177,10 +177,6 @@ func (w *walker) directory(t task) error {
 		}
 	}
 	w.stats.dirs.Add(1)
-	prefix := t.path
-	if prefix != "" && !os.IsPathSeparator(prefix[len(prefix)-1]) {
-		prefix += string(os.PathSeparator)
-	}
 	const some = 1024 // so that a directory of a million takes no memory for all
 	for {
 		entries, err := d.ReadDir(some)
@@ -188,9 +184,9 @@ func (w *walker) directory(t task) error {
 		for _, e := range entries {
 			switch typ := e.Type(); {
 			case typ.IsDir():
-				below = append(below, task{path: prefix + e.Name(), root: t.root, device: device, fs: fs})
+				below = append(below, task{path: pathIn(d, e.Name()), root: t.root, device: device, fs: fs})
 			case typ.IsRegular():
-				w.file(t.root, prefix+e.Name(), fs.lasting)
+				w.file(t.root, d, e.Name(), fs.lasting)
 			}
 		}
 		w.push(below...)
@@ -205,20 +201,20 @@ func (w *walker) directory(t task) error {
 
 // file reads a file in a directory, unless the cache knows that it has no probes.
 // Lasting tells that the file may be remembered.
-func (w *walker) file(root int, path string, lasting bool) {
+func (w *walker) file(root int, dir *os.File, name string, lasting bool) {
 	w.stats.files.Add(1)
 	var id identity
 	var known bool // is id, which must be that before the file is read
 	cached := lasting && w.cache != nil
 	if cached && !w.cache.empty() {
-		if id, known = identify(path); known && w.cache.has(id) {
+		if id, known = identify(dir, name); known && w.cache.has(id) {
 			w.stats.cached.Add(1)
 			return
 		}
 	}
-	f, openID, err := openELF(path, cached && !known)
+	f, openID, err := openELF(dir, name, cached && !known)
 	if err != nil {
-		w.problem(path, err)
+		w.problem(pathIn(dir, name), err)
 		return
 	}
 	if !known {
@@ -233,6 +229,7 @@ func (w *walker) file(root int, path string, lasting bool) {
 	}
 	defer f.Close()
 	w.stats.elf.Add(1)
+	path := f.Name()
 	file, err := usdt.ReadFile(f, path)
 	if err != nil {
 		w.mu.Lock()
@@ -259,6 +256,15 @@ func (w *walker) file(root int, path string, lasting bool) {
 	}
 	w.byID[key] = len(w.found)
 	w.keep(root, file)
+}
+
+// pathIn returns the path of what is in a directory.
+func pathIn(dir *os.File, name string) string {
+	path := dir.Name()
+	if path != "" && os.IsPathSeparator(path[len(path)-1]) {
+		return path + name
+	}
+	return path + string(os.PathSeparator) + name
 }
 
 // maxDenied is how many paths a DeniedError names.
