@@ -3,6 +3,7 @@ package body
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nopfire/nopfire/bpfside/usdt"
@@ -30,6 +31,7 @@ type textKind uint8
 const (
 	textNUL     textKind = iota // at an address, up to a NUL
 	textCounted                 // at an address, and so many
+	textHeader                  // so too, as the two words at an address tell
 	textComm                    // the name of the thread
 )
 
@@ -85,12 +87,9 @@ func (p *printer) compareText(x, literal *node, bytes int, equal bool) {
 		call(textComm, "(const char *)comm")
 		return
 	case isHeader(t):
-		// The two words of a string of Go, or the three of a slice.
-		p.fields["ptr"], p.fields["len"] = true, true
-		address := p.sprint(&node{kind: nodeMember, off: x.off, opOff: x.off, op: ".", text: "ptr", args: []*node{x}})
-		length := p.sprint(&node{kind: nodeMember, off: x.off, opOff: x.off, op: ".", text: "len", args: []*node{x}})
+		operand := p.sprint(x)
 		p.mark(x.off)
-		call(textCounted, "(const char *)("+address+"), (unsigned long)("+length+")")
+		call(textHeader, "(const char *)&"+operand)
 		return
 	case x.kind == nodeIdent && t != nil && t.Kind == usdt.Bytes:
 		i, _ := p.argument(x.text)
@@ -104,26 +103,30 @@ func (p *printer) compareText(x, literal *node, bytes int, equal bool) {
 			}
 		}
 	}
+	if t != nil && t.Kind == usdt.Struct {
+		p.fail(x.off, true, "%s", p.structs.notValue(t))
+	}
 	operand := p.sprint(x)
-	p.texts = append(p.texts, text{p.expr, x.off, operand, equal})
+	same := func(other text) bool {
+		return other.expr == p.expr && other.c == operand && other.strict == (equal && !isText(t))
+	}
+	if !slices.ContainsFunc(p.texts, same) {
+		p.texts = append(p.texts, text{p.expr, x.off, operand, equal && !isText(t)})
+	}
 	p.mark(x.off)
 	call(textNUL, "(const char *)(long)("+operand+")")
 }
 
-// isHeader tells whether a type is that of a string or of bytes of Go in memory.
+// isHeader tells whether a type is that of a string or of bytes of Go in memory, as
+// package emit describes it: an address, a length, and perhaps a capacity.
 func isHeader(t *usdt.Type) bool {
-	if t == nil || t.Kind != usdt.Struct {
+	if t == nil || t.Kind != usdt.Struct || t.Name != "go_string" && t.Name != "go_slice" && t.Name != "go_bytes" || len(t.Fields) < 2 {
 		return false
 	}
-	ptr, ok := field(t, "ptr")
-	if !ok || ptr.typ.Size != 8 || ptr.typ.Kind != usdt.Pointer && ptr.typ.Kind != usdt.String {
-		return false
-	}
-	if e := ptr.typ.Elem; ptr.typ.Kind == usdt.Pointer && (e == nil || e.Size != 1) {
-		return false
-	}
-	length, ok := field(t, "len")
-	return ok && (length.typ.Kind == usdt.Int || length.typ.Kind == usdt.Uint) && strings.HasPrefix(t.Name, "go_")
+	ptr, length := t.Fields[0], t.Fields[1]
+	return ptr.Name == "ptr" && ptr.Offset == 0 && ptr.Type != nil && ptr.Type.Size == 8 && ptr.Type.Kind == usdt.Pointer &&
+		ptr.Type.Elem != nil && ptr.Type.Elem.Size == 1 &&
+		length.Name == "len" && length.Offset == 8 && length.Type != nil && length.Type.Size == 8
 }
 
 // function returns the function of a comparison in C, with a number in its name.
@@ -138,14 +141,17 @@ func (c comparison) function(index int) string {
 		params += ", unsigned long n"
 	}
 	fmt.Fprintf(&b, "static __attribute__((always_inline)) int text%d(%s)\n{\n\tunsigned long b[%d], x;\n", index, params, (pieceLen+1)/8)
-	want := []byte(c.literal)
+	if c.kind == textHeader {
+		b.WriteString("\tunsigned long head[2];\n\tif (bpf_read(head, 16, s) < 0) return -1;\n\ts = (const char *)head[0];\n\tunsigned long n = head[1];\n")
+	}
+	want, counted := []byte(c.literal), c.kind == textCounted || c.kind == textHeader
 	switch {
 	case c.bytes != whole:
 		want = want[:c.bytes]
-		if c.kind == textCounted {
+		if counted {
 			fmt.Fprintf(&b, "\tif (n < %d) return -1;\n", c.bytes)
 		}
-	case c.kind == textCounted:
+	case counted:
 		fmt.Fprintf(&b, "\tif (n != %d) return n < %[1]d ? -1 : 1;\n", len(want))
 	default:
 		want = append(want, 0)
@@ -160,7 +166,7 @@ func (c comparison) function(index int) string {
 		switch c.kind {
 		case textComm:
 			from = "s"
-		case textCounted:
+		case textCounted, textHeader:
 			fmt.Fprintf(&b, "\tif (bpf_read(b, %d, s + %d) < 0) return -1;\n", len(part), at)
 		default:
 			fmt.Fprintf(&b, "\tif (bpf_read_str(b, %d, s + %d) < 0) return -1;\n", len(part)+1, at)

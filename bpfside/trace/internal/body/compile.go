@@ -214,6 +214,9 @@ func (u *unit) write() string {
 		p.out.Reset()
 		p.marks = nil
 		p.print(e.tree)
+		if t := p.typeOf(e.tree); t != nil && t.Kind == usdt.Struct {
+			p.fail(e.tree.off, true, "%s", p.structs.notValue(t))
+		}
 		pieces[i] = piece{p.out.String(), p.marks}
 		e.c, e.args, e.err = pieces[i].text, p.used, p.err
 		e.value.Args = p.used
@@ -265,14 +268,17 @@ func (u *unit) write() string {
 	if p.comm {
 		b.WriteString("\tunsigned long comm[2];\n\tbpf_comm(comm, 16);\n")
 	}
+	// The name of the builtin in parentheses is not that of the macro, in which
+	// the compiler would know no places.
 	for i, e := range u.exprs {
 		switch {
 		case e.index < 0:
-			b.WriteString("\tif (!__builtin_read_user(")
+			b.WriteString("\tif (!((__builtin_read_user)(), ")
 			put(i)
 			b.WriteString(")) return 0;\n")
 		case e.computed():
-			fmt.Fprintf(&b, "\th->values[%d] = (long)__builtin_read_user(", e.index)
+			marks = append(marks, mark{b.Len(), i, e.tree.off})
+			fmt.Fprintf(&b, "\th->values[%d] = (long)((__builtin_read_user)(), ", e.index)
 			put(i)
 			b.WriteString(");\n")
 		}
@@ -304,28 +310,35 @@ func (u *unit) diagnose(err error) {
 		if !found {
 			i--
 		}
-		if i < 0 || u.p.marks[i].pos < starts[d.Line-1] {
-			continue
+		if line := starts[d.Line-1]; i < 0 || u.p.marks[i].pos < line {
+			// before the first mark of its line
+			if i++; i == len(u.p.marks) || strings.Contains(u.src[line:u.p.marks[i].pos], "\n") {
+				continue
+			}
 		}
 		m := u.p.marks[i]
 		e := u.exprs[m.expr]
-		if e.err == nil {
+		// In __typeof__, which is a macro, no place is known: what is said
+		// there is said again in the function.
+		if vague := strings.HasPrefix(u.src[starts[d.Line-1]:], "__typeof__"); e.err == nil || e.err.Off < 0 {
 			e.err = errorf(m.off, "%s", u.message(d.Msg))
 			e.err.OtherProbe = e.args != 0
+			if vague {
+				e.err.Off = -1
+			}
 		}
 	}
 }
 
-var ownNames = regexp.MustCompile(`struct s_(\d+)|\bf_(\w+)|\ba(\d+)\b`)
+var ownNames = regexp.MustCompile(`struct s_(\d+)(?: \{[^{}]*\})?|\bf_(\w+)|\ba(\d+)\b`)
 
 // message puts the names of the user for those that the compiler knows.
 func (u *unit) message(msg string) string {
 	return ownNames.ReplaceAllStringFunc(msg, func(s string) string {
 		m := ownNames.FindStringSubmatch(s)
-		n, _ := strconv.Atoi(m[1] + m[3])
 		switch {
-		case m[1] != "" && n < len(u.p.structs.all):
-			return printable(u.p.structs.name(u.p.structs.all[n]))
+		case m[1] != "":
+			return printable(u.p.structs.cName("s_" + m[1]))
 		case m[2] != "":
 			return m[2]
 		case m[3] != "":
@@ -394,8 +407,12 @@ func (u *unit) function(insns asm.Instructions, spec *ebpf.CollectionSpec) (*Fun
 			if err != nil {
 				return nil, fmt.Errorf("compile expressions: %w", err)
 			}
-			if !u.describe(&e.value, t) {
-				e.err = errorf(e.tree.off, "%s is a struct, not a value: choose one of its fields", u.spell(t))
+			if known := u.p.typeOf(e.tree); known != nil && known.Size == 4 && known.Kind == usdt.Pointer {
+				e.value.Kind, e.value.Size, e.value.Type = Pointer, 4, goType(known)
+			} else if known != nil && known.Size == 4 && isText(known) {
+				e.value.Kind, e.value.Size, e.value.Type = String, 4, "string"
+			} else if !u.describe(&e.value, t) {
+				e.err = errorf(e.tree.off, "%s is no value", printable(u.spell(t)))
 				e.err.OtherProbe = true
 			}
 		}
@@ -407,7 +424,7 @@ func (u *unit) function(insns asm.Instructions, spec *ebpf.CollectionSpec) (*Fun
 			return nil, fmt.Errorf("compile expressions: %w", err)
 		}
 		if e := u.exprs[t.expr]; !isCharacters(typ, t.strict) && e.err == nil {
-			e.err = errorf(t.off, "%s is not text, nor can it be the address of text", u.spell(typ))
+			e.err = errorf(t.off, "%s is no address of text: cast it to char * if it is one", printable(u.spell(typ)))
 			e.err.OtherProbe = e.args != 0
 		}
 	}
@@ -497,9 +514,9 @@ func (u *unit) spell(t btf.Type) string {
 	case *btf.Array:
 		return fmt.Sprintf("[%d]%s", t.Nelems, u.spell(t.Type))
 	case *btf.Struct:
-		return u.message("struct " + t.Name)
+		return u.p.structs.cName(t.Name)
 	case *btf.Fwd:
-		return u.message("struct " + t.Name)
+		return u.p.structs.cName(t.Name)
 	}
 	return t.TypeName()
 }

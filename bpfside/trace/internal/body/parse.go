@@ -332,7 +332,7 @@ func (p *parser) primary() *node {
 		}
 	case tokIdent:
 		n.kind = nodeIdent
-		if why := notExpression[t.text]; why != "" && !p.names[t.text] {
+		if why := notExpression[t.text]; why != "" {
 			p.fail(t.off, "%s: %s", t.text, why)
 		}
 	default:

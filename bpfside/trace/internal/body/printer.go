@@ -47,15 +47,17 @@ func newPrinter(in *Input) *printer {
 	return p
 }
 
-// argNames returns the indexes of the arguments by all their names: argN first.
+// argNames returns the indexes of the arguments by all their names: argN first. An
+// argument whose name is a word of C, or means something else, has no other.
 func argNames(args []Arg) map[string]int {
 	names := make(map[string]int, 2*len(args))
 	for i := range args {
 		names["arg"+strconv.Itoa(i+1)] = i
 	}
 	for i := range args {
-		if _, dup := names[args[i].Name]; !dup && isIdentifier(args[i].Name) && builtins[args[i].Name] == "" {
-			names[args[i].Name] = i
+		name := args[i].Name
+		if _, dup := names[name]; !dup && isIdentifier(name) && builtins[name] == "" && notExpression[name] == "" && name != "sizeof" {
+			names[name] = i
 		}
 	}
 	return names
@@ -210,6 +212,10 @@ func (p *printer) use(i int) {
 
 // unknown says that there is nothing of a name.
 func (p *printer) unknown(n *node) {
+	if digits, ok := strings.CutPrefix(n.text, "arg"); ok && digits != "" && strings.Trim(digits, "0123456789") == "" {
+		p.fail(n.off, true, "%s is not known: the probe has %d arguments, from arg1 on", n.text, len(p.in.Args))
+		return
+	}
 	var names []string
 	for i := range p.in.Args {
 		name := p.in.Args[i].Name
@@ -218,20 +224,7 @@ func (p *printer) unknown(n *node) {
 		}
 		names = append(names, name)
 	}
-	const others = "pid, tid, uid, cpu, ts, comm"
-	list := suggest(n.text, "the arguments are", "the probe has no arguments", names)
-	near := ""
-	if !strings.Contains(list, "did you mean") {
-		for _, b := range strings.Split(others, ", ") {
-			if distance(strings.ToLower(n.text), b) == 1 {
-				near = ": did you mean " + b + "?"
-			}
-		}
-	}
-	if near != "" {
-		list = near
-	}
-	p.fail(n.off, true, "%s is not known%s", n.text, list)
+	p.fail(n.off, true, "%s is not known%s", n.text, suggest(n.text, "the arguments are", "the probe has no arguments", names))
 }
 
 // argType returns the type of an argument in C: a declaration of it, as name; not
@@ -273,7 +266,7 @@ func (p *printer) index(n *node) {
 		return
 	}
 	p.write("(")
-	p.print(n.args[0])
+	p.pointer(n.args[0])
 	p.mark(n.opOff)
 	p.write("[")
 	p.print(n.args[1])
@@ -301,7 +294,7 @@ func (p *printer) member(n *node) {
 		case t.Kind == usdt.Pointer || t.Kind == usdt.Array:
 			s = t.Elem
 		case t.Kind == usdt.Struct:
-			p.fail(n.opOff, true, "%s is a struct, not a pointer to one: use a dot", p.structs.name(t))
+			p.fail(n.opOff, true, "%s is a struct, not a pointer to one: use a dot", printable(p.structs.name(t)))
 		case isText(t):
 			p.fail(n.opOff, true, "a string has no fields")
 		default:
@@ -332,9 +325,31 @@ func (p *printer) member(n *node) {
 		}
 	}
 	p.write("(")
-	p.print(x)
+	if n.op == "->" {
+		p.pointer(x)
+	} else {
+		p.print(x)
+	}
 	p.mark(n.opOff)
 	p.write(n.op + "f_" + n.text + ")")
+}
+
+// pointer writes an expression that is to be one. A pointer of a process of 32 bits
+// is a number before that.
+func (p *printer) pointer(n *node) {
+	t := p.typeOf(n)
+	if t != nil && t.Kind == usdt.Pointer && (t.Elem == nil || t.Elem.Kind == usdt.Unknown) {
+		p.fail(n.off, true, "what this points to is not known")
+	}
+	if t == nil || t.Size != 4 || t.Kind != usdt.Pointer && !isText(t) {
+		p.print(n)
+		return
+	}
+	wide := *t
+	wide.Size = 8
+	p.write("((" + p.structs.declare(&wide, "") + ")(unsigned long)")
+	p.print(n)
+	p.write(")")
 }
 
 // typeOf returns the type of an expression that leads through arguments, fields and
@@ -406,7 +421,11 @@ func (p *printer) unary(n *node) {
 		return
 	}
 	p.write("(" + n.op)
-	p.print(x)
+	if n.op == "*" {
+		p.pointer(x)
+	} else {
+		p.print(x)
+	}
 	p.write(")")
 }
 

@@ -76,6 +76,22 @@ func (s *structs) name(t *usdt.Type) string {
 	return "struct"
 }
 
+// cName returns what people call the struct that is called name in C.
+func (s *structs) cName(name string) string {
+	if n, err := strconv.Atoi(strings.TrimPrefix(name, "s_")); err == nil && n >= 0 && n < len(s.all) {
+		return s.name(s.all[n])
+	}
+	return name
+}
+
+// notValue says that a struct is none.
+func (s *structs) notValue(t *usdt.Type) string {
+	if isHeader(t) {
+		return "a string of Go in memory can be compared with text; else it has ptr and len"
+	}
+	return printable(s.name(t)) + " is a struct, not a value: name one of its fields"
+}
+
 // find returns the struct with a name: that of the metadata, or that of Go, with or
 // without the package.
 func (s *structs) find(name string) (*usdt.Type, error) {
@@ -96,15 +112,15 @@ func (s *structs) find(name string) (*usdt.Type, error) {
 		}
 		for _, other := range m[1:] {
 			if s.name(other) != s.name(m[0]) {
-				return nil, fmt.Errorf("struct %s may be %s or %s", name, s.name(m[0]), s.name(other))
+				return nil, fmt.Errorf("struct %s may be %s or %s", name, printable(s.name(m[0])), printable(s.name(other)))
 			}
 		}
 		return m[0], nil
 	}
 	var names []string
 	for _, t := range s.all {
-		if t.Name != "" && !slices.Contains(names, s.name(t)) {
-			names = append(names, s.name(t))
+		if t.Name != "" && !slices.Contains(names, printable(s.name(t))) {
+			names = append(names, printable(s.name(t)))
 		}
 	}
 	return nil, fmt.Errorf("struct %s is not known%s", name, suggest(name, "the arguments know", "the arguments know of no struct", names))
@@ -194,9 +210,12 @@ func (p *structPrinter) define(t *usdt.Type) bool {
 	end := 0
 	seen := map[string]bool{}
 	for _, m := range members(t) {
+		if !p.wanted[m.name] || seen[m.name] {
+			continue
+		}
 		size, ok := p.sizeIn(m.typ, 0)
-		if !ok || !p.wanted[m.name] || seen[m.name] || m.off < end || m.off > t.Size || size > t.Size-m.off {
-			continue // not asked for, or not to be had: a union, say
+		if !ok || m.off < end || m.off > t.Size || size > t.Size-m.off {
+			continue // not to be had
 		}
 		seen[m.name] = true
 		fields = append(fields, m)

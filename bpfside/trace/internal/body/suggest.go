@@ -21,7 +21,7 @@ func suggest(want, has, none string, names []string) string {
 	}
 	var close []candidate
 	for _, n := range names {
-		if d := distance(strings.ToLower(want), strings.ToLower(n)); d <= max(1, len(want)/3) {
+		if d := distance(strings.ToLower(want), strings.ToLower(n)); d <= len(want)/3 {
 			close = append(close, candidate{n, d})
 		}
 	}
