@@ -7,6 +7,8 @@ import (
 	"github.com/nopfire/nopfire/bpfside/bpfc/internal/ir"
 )
 
+const readOnly = "memory of the traced process can only be read, by ->, * and []"
+
 // What is C and is not supported, or is no C and gets past cc, is said at its
 // place. The place is marked by the column of the word that $ stands before.
 var refusals = []struct{ name, c, want string }{
@@ -40,6 +42,10 @@ var refusals = []struct{ name, c, want string }{
 	{"case range twice", `int f(int a) { switch (a) { case 1 ... 3: return 1; $case 2: return 2; } return 0; }`, "duplicate case 2"},
 	{"few arguments", `static int g(int a, int b) { return a; } int f(void) { return $g(1); }`, "too few arguments in a call: 1, expected 2"},
 	{"many arguments", `static int g(int a) { return a; } int f(void) { return $g(1, 2); }`, "too many arguments in a call: 2, expected 1"},
+	{"memory of a process, assigned", `void f(int *p) { $__builtin_read_user(*p = 1); }`, readOnly},
+	{"memory of a process, counted", `void f(int *p) { $__builtin_read_user(p[1]++); }`, readOnly},
+	{"memory of a process, a struct assigned", `struct s { long a[3]; }; void f(struct s *p, struct s *q) { $__builtin_read_user(*p = *q); }`, readOnly},
+	{"memory of a process, copied as bytes", `struct s { char a[3]; }; void f(struct s *p, char *to) { $__builtin_read_user(__builtin_memcpy(to, p->a, 3)); }`, readOnly},
 	{"address of a bit-field", `struct s { int a : 3; }; void *f(struct s *p) { return $&p->a; }`, "a bit-field has no address"},
 	{"struct as a number", `struct s { int a; }; int f(struct s v) { return $v; }`, "a value of type struct s {a int} cannot be used here"},
 	{"overflow of mixed types", `_Bool f(long a, unsigned long b, long *r) { return $__builtin_add_overflow(a, b, r); }`, "an overflow check of long and unsigned long into long is not supported: convert them first"},
