@@ -55,11 +55,11 @@ func (l *layout) finishKey(max int) {
 				ld.slot = l.size
 				l.size += 8
 			}
-			switch ld.op {
-			case opString, opBytes:
+			switch {
+			case ld.op.follows():
 				ld.area = l.size
 				l.size += areaLen(l.maxString)
-			case opComm:
+			case ld.op == opComm:
 				ld.area = l.size
 				l.size += commLen
 			}

@@ -45,7 +45,8 @@ type layout struct {
 type nameLookup struct {
 	hash    stapsdt.Arg
 	second  bool // the upper half of the argument is a second hash
-	turn    int  // keeps programs of clauses apart that trace the same name
+	nargs   int  // keeps programs of names apart that differ in the number of arguments
+	turn    int  // and those of clauses that trace the same name
 	class   uint64
 	entries *ebpf.Map
 }
@@ -61,7 +62,7 @@ func (l *layout) finish(max int) {
 		}
 	}
 	for i := range l.loads {
-		if ld := &l.loads[i]; ld.op == opString || ld.op == opBytes {
+		if ld := &l.loads[i]; ld.op.follows() {
 			ld.area = l.size
 			l.size += areaLen(max)
 		}
@@ -83,7 +84,7 @@ func (l *layout) key() string {
 		l.loads[i].key(&b)
 	}
 	if l.names != nil {
-		fmt.Fprintf(&b, "n%q%t%d", l.names.hash.Text, l.names.second, l.names.turn)
+		fmt.Fprintf(&b, "n%q%t%d %d", l.names.hash.Text, l.names.second, l.names.nargs, l.names.turn)
 	}
 	if l.count != nil {
 		fmt.Fprintf(&b, "c%s %t", l.count.clause.key(), l.count.signed)
@@ -93,7 +94,7 @@ func (l *layout) key() string {
 }
 
 func (ld *load) key(b *strings.Builder) {
-	b.WriteByte("wsbc"[ld.op])
+	b.WriteByte("wsbhc"[ld.op])
 	if ld.value >= 0 {
 		fmt.Fprintf(b, "v%d", ld.value)
 		return
@@ -122,6 +123,7 @@ const (
 	stackCookie  = -40 // of the event, if it was looked up
 	stackFailed  = -48 // the arguments, one bit each, that could not be read
 	stackComm    = -64 // [16]byte
+	stackHeader  = stackComm
 	stackTop     = -64 // above which all that lies
 
 	// maxStack is how much stack all frames of a program may have together:
@@ -510,12 +512,25 @@ func (ld *load) followed(l *layout, label string, base asm.Register, status, are
 			asm.StoreMem(base, int16(status), asm.R0, asm.DWord),
 		}, nil
 	}
-	length, err := loadWord(l.machine, ld.len)
-	if err != nil {
-		return nil, err
-	}
 	done, fits := label+"_done", label+"_fits"
-	insns := append(asm.Instructions{asm.Mov.Reg(regAddress, regValue)}, length...)
+	var insns asm.Instructions
+	if ld.op == opHeader {
+		insns = asm.Instructions{
+			asm.Mov.Reg(asm.R1, asm.RFP),
+			asm.Add.Imm(asm.R1, stackHeader),
+			asm.Mov.Imm(asm.R2, 16),
+			asm.Mov.Reg(asm.R3, regValue),
+			asm.FnProbeReadUser.Call(),
+			asm.LoadMem(regAddress, asm.RFP, stackHeader, asm.DWord),
+			asm.LoadMem(regValue, asm.RFP, stackHeader+8, asm.DWord),
+		}
+	} else {
+		length, err := loadWord(l.machine, ld.len)
+		if err != nil {
+			return nil, err
+		}
+		insns = append(asm.Instructions{asm.Mov.Reg(regAddress, regValue)}, length...)
+	}
 	return append(insns,
 		asm.StoreMem(base, int16(status), asm.R0, asm.DWord),
 		asm.JSLT.Imm(asm.R0, 0, done),

@@ -83,8 +83,12 @@ const (
 	opWord   op = iota // keep the value
 	opString           // follow it to NUL-terminated bytes
 	opBytes            // follow it to as many bytes as another argument says
+	opHeader           // follow it to an address and a number of bytes, and these to the bytes
 	opComm             // the name of the thread, which is no argument
 )
+
+// follows reports whether the value is an address of bytes, which need an area.
+func (o op) follows() bool { return o == opString || o == opBytes || o == opHeader }
 
 // form is how the word or the bytes of a load become a Value.
 type form uint8

@@ -280,7 +280,7 @@ func (s *Session) wantURDT(w wantedName, t *usdt.Target, marked bool) (*ebpf.Pro
 		return nil, err
 	}
 	view.Params = s.urdt.types[name]
-	names := &nameLookup{hash: hash, second: marked, turn: w.turn}
+	names := &nameLookup{hash: hash, second: marked, nargs: name.NArgs, turn: w.turn}
 	prog, cookie, err := s.prepare(view, w.clause, names)
 	if err != nil {
 		return nil, err
