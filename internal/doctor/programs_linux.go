@@ -30,7 +30,7 @@ func programs() []Check {
 		{name: "fentry", found: "attaches", lost: "no typed programs for functions of the kernel", try: trying(tryFentry)},
 		{name: "kprobe", found: "attaches", lost: "no programs for functions of the kernel", try: trying(tryKprobe)},
 		{name: "kernel symbols", found: "/proc/kallsyms has addresses",
-			lost: "no __ksym in programs (see kernel.kptr_restrict)", try: tryKallsyms},
+			lost: "no __ksym in programs", try: tryKallsyms},
 		{name: "tracefs", lost: "no programs for classic tracepoints (tp/…)",
 			remedy: "mount -t tracefs tracefs /sys/kernel/tracing", wanted: true, try: tryTracefs},
 	} {
@@ -110,7 +110,11 @@ func tryKallsyms() (string, error) {
 			return "", nil
 		}
 	}
-	return "", errors.New("/proc/kallsyms shows no addresses")
+	err = errors.New("/proc/kallsyms shows no addresses")
+	if v, readErr := os.ReadFile("/proc/sys/kernel/kptr_restrict"); readErr == nil {
+		err = fmt.Errorf("%w (kernel.kptr_restrict is %s)", err, strings.TrimSpace(string(v)))
+	}
+	return "", err
 }
 
 // tryTracefs looks where tracefs is mounted.

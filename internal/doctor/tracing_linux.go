@@ -27,8 +27,8 @@ func tracing() []Check {
 	multi := feature.UprobeMulti.Check()
 	trials := []trial{
 		{name: "bpf program", found: "loads", needed: true, remedy: refused, try: trying(feature.BPF.Check)},
-		{name: "ring buffer", found: fmt.Sprintf("of %d MiB", trace.DefaultBufferSize>>20), needed: true,
-			remedy: "ulimit -l unlimited (kernels before 5.11 count maps as locked memory), or a kernel of at least 5.8", try: tryRingBuffer},
+		{name: ringBuffer, found: fmt.Sprintf("of %d MiB", trace.DefaultBufferSize>>20), needed: true,
+			remedy: "ulimit -l unlimited (see locked memory), or a kernel of at least 5.8", try: tryRingBuffer},
 		{name: "attach cookie", found: "there", needed: true, remedy: newerKernel, try: trying(feature.Cookies.Check)},
 		{name: "uprobe_multi", found: "one link for all locations of a file, with the filter by process",
 			lost: "each location has a perf event and a file descriptor of its own, and detaching takes long",
@@ -44,12 +44,40 @@ func tracing() []Check {
 	for i := range trials {
 		trials[i].group = GroupTracing
 		checks = append(checks, trials[i].check())
+		if trials[i].name == ringBuffer {
+			checks = append(checks, lockedMemory(checks[len(checks)-1].Status))
+		}
 	}
 	return append(checks, optimizedNop(), wholeWay(checks))
 }
 
 // refused is the remedy where the kernel refuses what it has.
 const refused = "see seccomp, lockdown and the security modules above; in a container, its runtime's policy"
+
+const ringBuffer = "ring buffer"
+
+// lockedMemory says whether the limit on locked memory is in the way: kernels before
+// 5.11 count maps into it (bpf_map_charge_memlock, removed by commit 3ac1f01b43b6).
+func lockedMemory(buffer Status) Check {
+	c := Check{Group: GroupTracing, Name: "locked memory"}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit); err != nil {
+		c.Status, c.Found = Note, "not known: "+firstLine(err)
+		return c
+	}
+	c.Found = fmt.Sprintf("limit of %d KiB", limit.Cur>>10)
+	if limit.Cur == unix.RLIM_INFINITY {
+		c.Found = "unlimited"
+	}
+	switch buffer {
+	case OK:
+		c.Found += ", which the ring buffer does not exceed or is not counted in"
+	default:
+		c.Status = Note
+		c.Found += ": whether maps are counted in it (kernels before 5.11) is told by the ring buffer, once capabilities are there"
+	}
+	return c
+}
 
 func perfLost(multi error) string {
 	if multi == nil {
