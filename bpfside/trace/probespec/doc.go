@@ -13,7 +13,7 @@
 //	u:PATH:PROVIDER:PROBE            be the name of a program or library, or be empty
 //
 // A part of it with blanks, colons, parentheses or commas stands in double quotes, or
-// has a backslash before each of them. In quotes p, r, t, u, usdt and urdt are providers
+// has a backslash before each of them; a comma within a path needs neither. In quotes p, r, t, u, usdt and urdt are providers
 // like any other.
 //
 // Expressions are those of trace.Clause. Beside them bcc's names are understood: $tgid,

@@ -53,6 +53,9 @@ func TestParseTrace(t *testing.T) {
 		// Quoting.
 		{text: `u:"/a b:c":x`, path: "/a b:c", pattern: ":x", bcc: true, directives: -1},
 		{text: `u:/a\ b\:c\(1\):x`, path: "/a b:c(1)", pattern: ":x", bcc: true, directives: -1},
+		{text: `u:/tmp/a,b/c,d.so:x, arg1`, path: "/tmp/a,b/c,d.so", pattern: ":x", capture: captures("arg1"), bcc: true, directives: -1},
+		{text: `/tmp/a,b:x:y,z`, path: "/tmp/a,b", pattern: "x:y", capture: captures("z"), directives: -1},
+		{text: `urdt:a:b/2,x?y:z`, pattern: "urdt:a:b/2", capture: captures("x?y:z"), directives: -1},
 		{text: `"u":a:b`, pattern: "u:a:b", directives: -1},
 		{text: `"/opt/\"x\"/app":a:b`, path: `/opt/"x"/app`, pattern: "a:b", directives: -1},
 

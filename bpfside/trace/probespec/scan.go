@@ -80,7 +80,9 @@ func (s *scanner) part(stops string) (part, error) {
 	for s.pos < len(s.text) {
 		c := s.text[s.pos]
 		if isBlank(c) || strings.IndexByte(":(),\"", c) >= 0 || strings.IndexByte(stops, c) >= 0 {
-			break
+			if c != ',' || !s.inPath(p.off) {
+				break
+			}
 		}
 		if c == '\\' {
 			if s.pos++; s.pos == len(s.text) {
@@ -93,6 +95,17 @@ func (s *scanner) part(stops string) (part, error) {
 	}
 	p.text = b.String()
 	return p, nil
+}
+
+// inPath tells whether the comma where the scanner is belongs to the path that began at
+// from: so it does if the path goes on to a colon.
+func (s *scanner) inPath(from int) bool {
+	if !strings.Contains(s.text[from:s.pos], "/") {
+		return false
+	}
+	rest := s.text[s.pos:]
+	end := strings.IndexAny(rest, " \t\r\n(\"?:")
+	return end >= 0 && rest[end] == ':'
 }
 
 // quoted reads up to the closing quote, the opening one at from has been read. A
