@@ -41,9 +41,9 @@ func TestFormat(t *testing.T) {
 		{"%i", -7, "-7"},
 		{"%d", uint64(math.MaxUint64), "-1"},
 		{"%d", uint64(math.MaxUint32), "-1"},
-		{"%d", 1 << 32, "0"},
-		{"%ld", 1 << 32, "4294967296"},
-		{"%lld", math.MinInt64, "-9223372036854775808"},
+		{"%d", int64(1 << 32), "0"},
+		{"%ld", int64(1 << 32), "4294967296"},
+		{"%lld", int64(math.MinInt64), "-9223372036854775808"},
 		{"%zd", uint64(math.MaxUint64), "-1"},
 		{"%hd", 0x18000, "-32768"},
 		{"%hhd", 0x1ff, "-1"},
@@ -230,7 +230,7 @@ func TestFormatAsPrintf(t *testing.T) {
 					add("%"+field+"l"+string(verb), uint64(n), fmt.Sprint(uint64(n)))
 					continue
 				}
-				add("%"+field+"l"+string(verb), int(n), fmt.Sprint(n))
+				add("%"+field+"l"+string(verb), n, fmt.Sprint(n))
 			}
 		}
 		for _, verb := range "feEgG" {
