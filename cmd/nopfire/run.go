@@ -88,6 +88,11 @@ needs the capabilities CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN).`,
 			case f.interval < 0:
 				return usagef("--interval %s is negative", f.interval)
 			}
+			for _, s := range f.set {
+				if !strings.Contains(s, "=") {
+					return usagef("--set %s: want NAME=VALUE", s)
+				}
+			}
 			return runObject(cmd.Context(), cmd, &f, args[0], args[1:])
 		},
 	}
@@ -126,10 +131,7 @@ func runObject(ctx context.Context, cmd *cobra.Command, f *runFlags, path string
 		return err
 	}
 	for _, s := range f.set {
-		name, value, ok := strings.Cut(s, "=")
-		if !ok {
-			return usagef("--set %s: want NAME=VALUE", s)
-		}
+		name, value, _ := strings.Cut(s, "=")
 		if err := run.Set(spec, strings.TrimSpace(name), strings.TrimSpace(value)); err != nil {
 			return usagef("%v", err)
 		}
