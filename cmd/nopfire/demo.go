@@ -101,7 +101,7 @@ func runDemo(ctx context.Context, out, errw io.Writer, f *demoFlags) (err error)
 	slices.SortFunc(found.Targets, func(a, b *usdt.Target) int { return strings.Compare(a.String(), b.String()) })
 	v.intro(c, found.Targets)
 
-	s, err := trace.NewSession(found.Targets, nil)
+	s, err := trace.Start(trace.Query{PID: c.pid, Clauses: []trace.Clause{{Pattern: demoProvider + ":*"}}})
 	if err != nil {
 		v.byHand(c)
 		if !isPermission(err) {

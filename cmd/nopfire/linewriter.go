@@ -11,11 +11,13 @@ import (
 const flushDelay = 20 * time.Millisecond
 
 // A lineWriter gathers lines into large writes, but lets none wait longer than
-// flushDelay: fast when events rush in, prompt when they trickle.
+// flushDelay: fast when events rush in, prompt when they trickle. A line that comes
+// after some silence does not wait at all.
 type lineWriter struct {
 	mu      sync.Mutex
 	w       *bufio.Writer
-	pending bool // a flush is on its way
+	pending bool      // a flush is on its way
+	flushed time.Time // when a line was last written out
 	err     error
 }
 
@@ -30,22 +32,39 @@ func (l *lineWriter) Write(p []byte) (int, error) {
 	if l.err != nil {
 		return 0, l.err
 	}
-	if !l.pending {
-		l.pending = true
-		time.AfterFunc(flushDelay, func() { l.Flush() })
-	}
 	n, err := l.w.Write(p)
 	l.err = err
-	return n, err
+	if err != nil || l.pending {
+		return n, err
+	}
+	if wait := flushDelay - time.Since(l.flushed); wait > 0 {
+		l.pending = true
+		time.AfterFunc(wait, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.flush()
+		})
+		return n, nil
+	}
+	l.flush()
+	return n, l.err
 }
 
 // Flush writes everything out.
 func (l *lineWriter) Flush() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.w.Buffered() > 0 {
+		l.flush()
+	}
+	return l.err
+}
+
+// flush writes everything out; the caller holds the lock.
+func (l *lineWriter) flush() {
 	l.pending = false
+	l.flushed = time.Now()
 	if err := l.w.Flush(); err != nil && l.err == nil {
 		l.err = err
 	}
-	return l.err
 }

@@ -25,6 +25,9 @@ const (
 	exitPrivileges = 3
 )
 
+// errUnread is why a context has ended when nobody reads standard output any more.
+var errUnread = errors.New("nobody reads the output")
+
 func main() { os.Exit(command()) }
 
 // command is the whole program: it reads os.Args and returns the exit status.
@@ -55,7 +58,7 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writ
 	if errors.As(err, &child) {
 		return child.status
 	}
-	if isBrokenPipe(err) {
+	if isBrokenPipe(err) || errors.Is(context.Cause(ctx), errUnread) {
 		return exitOK // whoever reads has seen enough
 	}
 	printError(errw, err)

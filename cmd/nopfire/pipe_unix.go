@@ -26,16 +26,16 @@ func isBrokenPipe(err error) bool {
 	return errors.As(err, &pe) && pe.Path == os.Stdout.Name() && errors.Is(pe.Err, syscall.EPIPE)
 }
 
-// untilUnread returns a context that ends when nobody reads a pipe any more: a trace
-// without events would not notice.
+// untilUnread returns a context that ends when nobody reads a pipe any more, with
+// errUnread as its cause: a trace without events would not notice.
 func untilUnread(ctx context.Context, f *os.File) context.Context {
 	st, err := f.Stat()
 	if err != nil || st.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
 		return ctx
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
-		defer cancel()
+		defer cancel(errUnread)
 		// POLLERR and POLLHUP need not be asked for.
 		fds := []unix.PollFd{{Fd: int32(f.Fd())}}
 		for {

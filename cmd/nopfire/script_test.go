@@ -2,12 +2,14 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -32,8 +34,10 @@ func TestMain(m *testing.M) {
 // testscript they have
 //
 //	object FILE      write an object with some probes
-//	shop             start a process with the probes of the demo, which fires
-//	                 all the time; its id is in $PID
+//	shop [DIR]       start a process with the probes of the demo, which fires
+//	                 all the time; its id is in $PID, and the object of its
+//	                 probes, a file in DIR, in $OBJECT
+//	waitfor FILE RE  wait until a line of a file matches
 //	asuser N CMD…    as status, as user 65534; the output is in files out and err
 //	status N CMD…    run a command, and check that its exit status is N
 //	traced N FILE    wait until N links of BPF trace a file
@@ -52,11 +56,12 @@ func TestScript(t *testing.T) {
 		},
 		UpdateScripts: *update,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"object": cmdObject,
-			"shop":   cmdShop,
-			"asuser": cmdAsUser,
-			"status": cmdStatus,
-			"traced": cmdTraced,
+			"object":  cmdObject,
+			"shop":    cmdShop,
+			"asuser":  cmdAsUser,
+			"status":  cmdStatus,
+			"traced":  cmdTraced,
+			"waitfor": cmdWaitFor,
 		},
 		Condition: condition,
 	})
@@ -109,7 +114,13 @@ func cmdObject(ts *testscript.TestScript, neg bool, args []string) {
 
 // cmdShop starts the child of the demo and lets it fire until the script ends.
 func cmdShop(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 1 {
+		ts.Fatalf("usage: shop [DIR]")
+	}
 	cmd := exec.Command(nopfirePath(ts), "demo-child")
+	if len(args) > 0 {
+		cmd.Args = append(cmd.Args, "--dir", ts.MkAbs(args[0]))
+	}
 	in, err := cmd.StdinPipe()
 	ts.Check(err)
 	out, err := cmd.StdoutPipe()
@@ -119,6 +130,9 @@ func cmdShop(ts *testscript.TestScript, neg bool, args []string) {
 	if !lines.Scan() {
 		ts.Fatalf("shop says nothing")
 	}
+	var hello demoHello
+	ts.Check(json.Unmarshal(lines.Bytes(), &hello))
+	ts.Setenv("OBJECT", hello.Path)
 	stop := make(chan struct{})
 	ended := make(chan struct{})
 	go func() {
@@ -138,6 +152,23 @@ func cmdShop(ts *testscript.TestScript, neg bool, args []string) {
 	}()
 	ts.Defer(func() { close(stop); <-ended })
 	ts.Setenv("PID", strconv.Itoa(cmd.Process.Pid))
+}
+
+// cmdWaitFor waits until a file that somebody writes has a line.
+func cmdWaitFor(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: waitfor FILE REGEXP")
+	}
+	re, err := regexp.Compile("(?m)" + args[1])
+	ts.Check(err)
+	var data []byte
+	for range 1000 {
+		if data, err = os.ReadFile(ts.MkAbs(args[0])); err == nil && re.Match(data) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("%s has no line %s: %s, %v", args[0], args[1], data, err)
 }
 
 // nopfirePath returns the file that the command nopfire of the scripts is.

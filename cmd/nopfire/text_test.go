@@ -121,24 +121,3 @@ func TestSplitArgs(t *testing.T) {
 		t.Errorf("patterns %s, want %s", got, want)
 	}
 }
-
-// A line does not wait for the next one, and the error of a write is not lost.
-func TestLineWriter(t *testing.T) {
-	r, w := io.Pipe()
-	lw := newLineWriter(w)
-	io.WriteString(lw, "one\n")
-	buf := make([]byte, 16)
-	n, err := r.Read(buf)
-	if err != nil || string(buf[:n]) != "one\n" {
-		t.Fatalf("read %q, %v", buf[:n], err)
-	}
-	broken := errors.New("reader is gone")
-	r.CloseWithError(broken)
-	io.WriteString(lw, "two\n")
-	if err := lw.Flush(); !errors.Is(err, broken) {
-		t.Errorf("flush: %v", err)
-	}
-	if _, err := io.WriteString(lw, "three\n"); !errors.Is(err, broken) {
-		t.Errorf("write after the error: %v", err)
-	}
-}

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nopfire/nopfire/bpfside/trace"
+	"github.com/nopfire/nopfire/bpfside/trace/probespec"
+	"github.com/nopfire/nopfire/bpfside/usdt"
+)
+
+// A tracer is what one run of trace has to do.
+type tracer struct {
+	flags *traceFlags
+	specs []*probespec.Probe // one for each clause
+	query trace.Query
+	out   io.Writer
+	errw  io.Writer
+	text  []byte // of the message that is looked at last
+}
+
+// run traces until something ends it.
+func (t *tracer) run(cmd *cobra.Command, command []string) (err error) {
+	// The lines of a fast trace are garbage at once, and little is alive.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	var child *heldCommand
+	if len(command) > 0 {
+		if child, err = holdCommand(command, cmd); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, child.kill()) }()
+		t.query.PID, t.query.Later = child.pid(), true
+	}
+	start := time.Now()
+	s, err := trace.Start(t.query)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	note(t.errw, s.Problems()...)
+	probes := s.Probes()
+	t.introduce(probes, child != nil)
+	if t.flags.duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, t.flags.duration)
+		defer cancel()
+	}
+	p := t.printer(start, probes)
+	// At once: it tells that the trace has begun.
+	if _, err := io.WriteString(t.out, p.header()); err != nil {
+		return err
+	}
+	if child != nil {
+		if err := child.release(cancel); err != nil {
+			return err
+		}
+	}
+	if err := t.print(ctx, s, p); err != nil {
+		return err
+	}
+	if child != nil {
+		return child.wait()
+	}
+	return nil
+}
+
+// introduce says what is traced, to somebody at a terminal, and what is not there
+// yet, to everybody.
+func (t *tracer) introduce(probes []trace.SessionProbe, held bool) {
+	found := make([]bool, len(t.specs))
+	for _, p := range probes {
+		found[p.Clause] = true
+	}
+	where := processName(t.query.PID)
+	if !held && t.query.PID == 0 {
+		for i, p := range t.specs {
+			if !found[i] {
+				fmt.Fprintf(t.errw, "nopfire: note: no process has %s yet; waiting\n", printable(p.Clause.Pattern))
+			}
+		}
+	}
+	if !isTerminal(t.errw) {
+		return
+	}
+	var names []string
+	for _, p := range probes {
+		names = append(names, p.Provider+":"+p.Name)
+	}
+	if len(names) == 0 {
+		for _, p := range t.specs {
+			names = append(names, p.Clause.Pattern)
+		}
+	}
+	fmt.Fprintf(t.errw, "nopfire: tracing %s in %s; Ctrl-C ends\n", probeCount(names), where)
+}
+
+// An eventSource is a session, or what a test has for one.
+type eventSource interface {
+	Events(context.Context) iter.Seq2[trace.Event, error]
+}
+
+// print prints the events of the source until it ends, or until as many were printed as
+// are wanted.
+func (t *tracer) print(ctx context.Context, s eventSource, p eventPrinter) (err error) {
+	w := newLineWriter(t.out)
+	n := &traceNotes{w: t.errw, limit: rateLimiter{limit: t.flags.rate}}
+	stop := n.each(time.Second)
+	defer stop()
+	defer func() { err = errors.Join(err, w.Flush()) }()
+	var line []byte
+	printed := 0
+	for ev, err := range s.Events(ctx) {
+		if err != nil {
+			if n.take(err) {
+				continue
+			}
+			return err
+		}
+		if !t.wants(&ev) || !n.pass(ev.Time) {
+			continue
+		}
+		line = p.append(line[:0], &ev)
+		if _, err := w.Write(line); err != nil {
+			return nil // Flush has it
+		}
+		if printed++; printed == int(t.flags.count) {
+			break
+		}
+	}
+	return nil
+}
+
+// wants reports whether the name of the thread and the message are to be printed.
+func (t *tracer) wants(ev *trace.Event) bool {
+	if !strings.Contains(ev.Comm, t.flags.name) {
+		return false
+	}
+	if t.flags.message == "" {
+		return true
+	}
+	if format := t.specs[ev.Clause].Format; format != nil {
+		t.text = format.Append(t.text[:0], ev.Args)
+	} else {
+		t.text = appendArgs(t.text[:0], ev.Args, false)
+	}
+	return bytes.Contains(t.text, []byte(t.flags.message))
+}
+
+// traceNotes says on standard error what was not printed, at most once a second: a
+// flood of events is not to become a flood of notes.
+type traceNotes struct {
+	mu    sync.Mutex
+	w     io.Writer
+	limit rateLimiter
+	lost  []trace.LostError // by reason
+}
+
+// pass reports whether an event is within the limit.
+func (n *traceNotes) pass(at time.Time) bool {
+	if n.limit.limit == 0 {
+		return true
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.limit.pass(at)
+}
+
+// take takes an error of the sequence of events, unless it is one that ends it.
+func (n *traceNotes) take(err error) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var problem *trace.ProblemError
+	if errors.As(err, &problem) {
+		note(n.w, problem)
+		return true
+	}
+	var lost *trace.LostError
+	if !errors.As(err, &lost) {
+		return false
+	}
+	i := slices.IndexFunc(n.lost, func(l trace.LostError) bool { return l.Reason == lost.Reason })
+	if i < 0 {
+		n.lost = append(n.lost, *lost)
+	} else {
+		n.lost[i].Count += lost.Count
+	}
+	return true
+}
+
+// say prints what is to be said.
+func (n *traceNotes) say() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, l := range n.lost {
+		fmt.Fprintf(n.w, "nopfire: %v\n", &l)
+	}
+	n.lost = n.lost[:0]
+	if s := n.limit.take(); s != "" {
+		fmt.Fprintf(n.w, "nopfire: %s\n", s)
+	}
+}
+
+// each calls say each time that an interval has passed, and a last time when the
+// function that it returns is called.
+func (n *traceNotes) each(interval time.Duration) (stop func()) {
+	done := make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				n.say()
+			case <-done:
+				n.say()
+				return
+			}
+		}
+	}()
+	return func() { close(done); <-ended }
+}
+
+// probeNames returns the names of the probes.
+func probeNames(targets []*usdt.Target) []string {
+	names := make([]string, len(targets))
+	for i, t := range targets {
+		names[i] = t.String()
+	}
+	return names
+}
+
+// probeCount returns the names of a few probes, or how many they are.
+func probeCount(names []string) string {
+	names = slices.Clone(names)
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) > 3 {
+		return fmt.Sprintf("%d probes", len(names))
+	}
+	return printable(strings.Join(names, ", "))
+}
+
+// processName names what is traced.
+func processName(pid int) string {
+	if pid == 0 {
+		return "all processes"
+	}
+	return fmt.Sprintf("process %d", pid)
+}
