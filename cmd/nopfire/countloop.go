@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nopfire/nopfire/bpfside/trace"
+	"github.com/nopfire/nopfire/bpfside/trace/probespec"
+)
+
+// A counter is what one run of argdist or count has to do.
+type counter struct {
+	flags *countFlags
+	dists []*probespec.Dist // one for each clause
+	query trace.Query
+	out   io.Writer
+	errw  io.Writer
+}
+
+// counted is what was counted between two times.
+type counted struct {
+	rows     []trace.Row
+	from, to time.Time
+	// last tells that nothing comes after.
+	last bool
+}
+
+// A countView shows what was counted.
+type countView interface {
+	show(c *counted) error
+}
+
+// A countSource is a session, or what a test has for one.
+type countSource interface {
+	Events(context.Context) iter.Seq2[trace.Event, error]
+	Rows() ([]trace.Row, error)
+}
+
+// run counts until something ends it. The view is asked for when the session is there.
+func (c *counter) run(cmd *cobra.Command, command []string, view func(*trace.Session) countView) (err error) {
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	var child *heldCommand
+	if len(command) > 0 {
+		if child, err = holdCommand(command, cmd); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, child.kill()) }()
+		c.query.PID, c.query.Later = child.pid(), true
+	}
+	s, err := trace.Start(c.query)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	note(c.errw, s.Problems()...)
+	c.introduce(s.Probes(), child != nil)
+	if c.flags.duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(c.flags.duration))
+		defer cancel()
+	}
+	v := view(s)
+	if child != nil {
+		if err := child.release(cancel); err != nil {
+			return err
+		}
+	}
+	if err := c.count(ctx, s, v); err != nil {
+		return err
+	}
+	if child != nil {
+		return child.wait()
+	}
+	return nil
+}
+
+// introduce says what is traced, to somebody at a terminal, and what is not there yet,
+// to everybody.
+func (c *counter) introduce(probes []trace.SessionProbe, held bool) {
+	found := make([]bool, len(c.dists))
+	var names []string
+	for _, p := range probes {
+		found[p.Clause] = true
+		names = append(names, p.Provider+":"+p.Name)
+	}
+	for i, d := range c.dists {
+		if !found[i] && !held && c.query.PID == 0 {
+			fmt.Fprintf(c.errw, "nopfire: note: no process has %s yet; waiting\n", printable(d.Clause.Pattern))
+		}
+		if len(probes) == 0 {
+			names = append(names, d.Clause.Pattern)
+		}
+	}
+	if isTerminal(c.errw) {
+		fmt.Fprintf(c.errw, "nopfire: counting %s in %s; Ctrl-C ends\n", probeCount(names), processName(c.query.PID))
+	}
+}
+
+// count shows what the source counts, each interval or once in the end, until it ends
+// or enough was shown. The last snapshot is taken when the probes are detached, so it
+// has every hit.
+func (c *counter) count(ctx context.Context, s countSource, view countView) error {
+	ctx, cancel := context.WithCancel(ctx)
+	n := &traceNotes{w: c.errw}
+	stop := n.each(time.Second)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		for _, err := range s.Events(ctx) {
+			if err != nil && !n.take(err) {
+				ended <- err
+				return
+			}
+		}
+		ended <- nil
+	}()
+	running := true
+	defer func() {
+		cancel()
+		if running {
+			<-ended
+		}
+	}()
+
+	var tick <-chan time.Time
+	if c.flags.interval > 0 {
+		ticker := time.NewTicker(time.Duration(c.flags.interval))
+		defer ticker.Stop()
+		tick = ticker.C
+	}
+	from := time.Now()
+	for shown := 1; ; shown++ {
+		var last bool
+		var err error
+		select {
+		case err = <-ended:
+			last, running = true, false
+		case <-tick:
+			last = shown == c.flags.outputs
+		}
+		if last && running { // the last output has all hits up to its end
+			cancel()
+			err = <-ended
+			running = false
+		}
+		to := time.Now()
+		rows, rowsErr := s.Rows()
+		if rowsErr != nil {
+			return errors.Join(err, rowsErr)
+		}
+		if showErr := view.show(&counted{rows: rows, from: from, to: to, last: last}); showErr != nil {
+			return errors.Join(err, showErr)
+		}
+		if last {
+			return err
+		}
+		from = to
+	}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nopfire/nopfire/bpfside/trace"
+)
+
+// countText prints hits by probe and process, the most first.
+type countText struct {
+	w, errw   io.Writer
+	color     palette
+	intervals bool    // tables one after the other
+	screen    *screen // one table that is renewed; nil: one in the end
+	probes    func() []trace.SessionProbe
+
+	differ rowDiffer
+	from   time.Time // when counting began
+}
+
+func (v *countText) show(c *counted) error {
+	if v.from.IsZero() {
+		v.from = c.from
+	}
+	span := c.to.Sub(c.from)
+	switch {
+	case v.intervals:
+		rows := v.differ.since(c.rows)
+		if !c.last || len(rows) > 0 {
+			heading := v.color.dim(c.to.Format("[15:04:05]")) + "\n"
+			if _, err := io.WriteString(v.w, heading+v.table(rows, rows, span)); err != nil {
+				return err
+			}
+		}
+	case v.screen == nil:
+		if _, err := io.WriteString(v.w, v.table(c.rows, c.rows, span)); err != nil {
+			return err
+		}
+	case c.last:
+		if err := v.screen.leave(v.table(c.rows, c.rows, c.to.Sub(v.from))); err != nil {
+			return err
+		}
+	default:
+		return v.screen.draw(v.table(c.rows, v.differ.since(c.rows), span))
+	}
+	if c.last {
+		v.noteWithout(c.rows)
+	}
+	return nil
+}
+
+// table returns the table of rows. The rates are those of what was counted lately within
+// a time.
+func (v *countText) table(rows, lately []trace.Row, within time.Duration) string {
+	rows = slices.Clone(rows)
+	slices.SortStableFunc(rows, func(a, b trace.Row) int { return cmp.Compare(b.Count, a.Count) })
+	recent := make(map[string]uint64, len(lately))
+	for i := range lately {
+		recent[string(appendRowKey(nil, &lately[i]))] = lately[i].Count
+	}
+	var b strings.Builder
+	b.WriteString(v.color.dim(fmt.Sprintf("%10s %10s %-7s %-15s %s", "COUNT", "RATE", "PID", "COMM", "PROBE")) + "\n")
+	var total, totalRecent uint64
+	for i := range rows {
+		r := &rows[i]
+		n := recent[string(appendRowKey(nil, r))]
+		total += r.Count
+		totalRecent += n
+		fmt.Fprintf(&b, "%10d %10s %s%s\n", r.Count, rate(n, within), rowProcess(r), v.color.cyan(printable(r.Provider+":"+r.Probe)))
+	}
+	if len(rows) != 1 {
+		fmt.Fprintf(&b, "%10d %10s %-7s %-15s %s\n", total, rate(totalRecent, within), "", "", v.color.bold("total"))
+	}
+	return b.String()
+}
+
+// rate returns hits a second, with a decimal if there are few.
+func rate(n uint64, within time.Duration) string {
+	if within <= 0 {
+		return "-"
+	}
+	perSecond := float64(n) / within.Seconds()
+	if n == 0 || perSecond >= 100 {
+		return fmt.Sprintf("%.0f", perSecond)
+	}
+	return fmt.Sprintf("%.1f", perSecond)
+}
+
+// noteWithout names the probes that were not hit.
+func (v *countText) noteWithout(rows []trace.Row) {
+	hit := make(map[trace.SessionProbe]bool, len(rows))
+	for i := range rows {
+		hit[trace.SessionProbe{Clause: rows[i].Clause, Provider: rows[i].Provider, Name: rows[i].Probe}] = true
+	}
+	var names []string
+	for _, p := range v.probes() {
+		if !hit[p] {
+			names = append(names, p.Provider+":"+p.Name)
+		}
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(v.errw, "nopfire: note: not hit: %s\n", probeCount(names))
+	}
+}
