@@ -103,6 +103,10 @@ const (
 	// String is the address, in the traced process, of characters that end in a
 	// NUL: of type char *.
 	String
+	// Header is the address, in the traced process, of two words: the address of
+	// bytes, and their number. It is a string or a []byte of Go in a struct, and
+	// Type tells which.
+	Header
 )
 
 // An Error says what is wrong with an expression.

@@ -117,16 +117,23 @@ func (p *printer) compareText(x, literal *node, bytes int, equal bool) {
 	call(textNUL, "(const char *)(long)("+operand+")")
 }
 
-// isHeader tells whether a type is that of a string or of bytes of Go in memory, as
-// package emit describes it: an address, a length, and perhaps a capacity.
+// headers are the structs that strings and bytes of Go are in memory, as elfgen and
+// package emit call them, with their types in Go.
+var headers = map[string]string{"go_string": "string", "go_bytes": "[]byte", "go_slice": "[]byte"}
+
+// isHeader tells whether a type is one of those: an address of bytes, a length, and
+// perhaps a capacity.
 func isHeader(t *usdt.Type) bool {
-	if t == nil || t.Kind != usdt.Struct || t.Name != "go_string" && t.Name != "go_slice" && t.Name != "go_bytes" || len(t.Fields) < 2 {
+	if t == nil || t.Kind != usdt.Struct || headers[t.Name] == "" || len(t.Fields) < 2 {
 		return false
 	}
 	ptr, length := t.Fields[0], t.Fields[1]
-	return ptr.Name == "ptr" && ptr.Offset == 0 && ptr.Type != nil && ptr.Type.Size == 8 && ptr.Type.Kind == usdt.Pointer &&
-		ptr.Type.Elem != nil && ptr.Type.Elem.Size == 1 &&
-		length.Name == "len" && length.Offset == 8 && length.Type != nil && length.Type.Size == 8
+	if ptr.Offset != 0 || ptr.Type == nil || ptr.Type.Kind != usdt.Pointer || ptr.Type.Size != 8 ||
+		length.Offset != 8 || length.Type == nil || length.Type.Size != 8 {
+		return false
+	}
+	elem := ptr.Type.Elem
+	return elem != nil && elem.Size == 1 && (elem.Kind == usdt.Uint || elem.Kind == usdt.Int)
 }
 
 // function returns the function of a comparison in C, with a number in its name.

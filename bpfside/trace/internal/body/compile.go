@@ -213,10 +213,15 @@ func (u *unit) write() string {
 		p.expr, p.err, p.used = i, nil, 0
 		p.out.Reset()
 		p.marks = nil
-		p.print(e.tree)
-		if t := p.typeOf(e.tree); t != nil && t.Kind == usdt.Struct {
+		t := p.typeOf(e.tree)
+		header := e.index >= 0 && isHeader(t)
+		switch {
+		case header:
+			p.write("&") // of what is not to be loaded, but to be found
+		case t != nil && t.Kind == usdt.Struct:
 			p.fail(e.tree.off, true, "%s", p.structs.notValue(t))
 		}
+		p.print(e.tree)
 		pieces[i] = piece{p.out.String(), p.marks}
 		e.c, e.args, e.err = pieces[i].text, p.used, p.err
 		e.value.Args = p.used
@@ -407,11 +412,14 @@ func (u *unit) function(insns asm.Instructions, spec *ebpf.CollectionSpec) (*Fun
 			if err != nil {
 				return nil, fmt.Errorf("compile expressions: %w", err)
 			}
-			if known := u.p.typeOf(e.tree); known != nil && known.Size == 4 && known.Kind == usdt.Pointer {
+			switch known := u.p.typeOf(e.tree); {
+			case isHeader(known):
+				e.value.Kind, e.value.Size, e.value.Type = Header, 8, headers[known.Name]
+			case known != nil && known.Size == 4 && known.Kind == usdt.Pointer:
 				e.value.Kind, e.value.Size, e.value.Type = Pointer, 4, goType(known)
-			} else if known != nil && known.Size == 4 && isText(known) {
+			case known != nil && known.Size == 4 && isText(known):
 				e.value.Kind, e.value.Size, e.value.Type = String, 4, "string"
-			} else if !u.describe(&e.value, t) {
+			case !u.describe(&e.value, t):
 				e.err = errorf(e.tree.off, "%s is no value", printable(u.spell(t)))
 				e.err.OtherProbe = true
 			}

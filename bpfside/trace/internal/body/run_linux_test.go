@@ -37,6 +37,7 @@ type order struct {
 	matrix [2][3]byte
 	ret    uint32
 	any    unsafe.Pointer
+	body   []byte
 }
 
 type float64v = uint64 // bits
@@ -50,7 +51,7 @@ func world() (args [MaxArgs]uint64, keep any) {
 	next := &order{id: -2, next: last, name: "sec\x00ond", small: -7, text: cString("next text")}
 	o := &order{
 		id: 1, next: next, name: "first", tag: [8]byte{'t', 'a', 'g'}, small: -3, flag: true, port: 8080,
-		price: math.Float64bits(2.5), text: cString("order text"), ret: 77, matrix: [2][3]byte{{1, 2, 3}, {4, 5, 255}},
+		price: math.Float64bits(2.5), text: cString("order text"), ret: 77, body: []byte("by\x00tes"), matrix: [2][3]byte{{1, 2, 3}, {4, 5, 255}},
 	}
 	for i := range o.items {
 		o.items[i].sku, o.items[i].count = uint16(65000+i), int32(-10*i)
@@ -293,6 +294,11 @@ func TestValues(t *testing.T) {
 		{`o->name == "firs"`, "0", "int32"},
 		{`strncmp(o->name, "fire", 3)`, "0", "int32"},
 		{`o->next->name == "sec"`, "0", "int32"},
+		{`o->body == "by"`, "0", "int32"},
+		{`strncmp(o->body, "by", 2)`, "0", "int32"},
+		{`o->body != "bytes"`, "1", "int32"},
+		{`o->body.cap >= o->body.len`, "1", "int32"},
+		{`*(long *)(&o->name + 0) == (long)o->name.ptr`, "1", "int32"},
 		{`data == "raw"`, "0", "int32"},
 		{`STRCMP("raw", data)`, "1", "int32"},
 		{`comm == "no such comm"`, "0", "int32"},
@@ -312,7 +318,7 @@ func TestValues(t *testing.T) {
 		{"o != NULL", "1", "int32"},
 
 		// sizeof looks at types alone.
-		{"sizeof(int) + sizeof(struct order)", "124", "uint64"},
+		{"sizeof(int) + sizeof(struct order)", "148", "uint64"},
 		{"sizeof o->items", "24", "uint64"},
 		{"sizeof(o->next->small)", "1", "uint64"},
 		{"sizeof comm", "16", "uint64"},
@@ -325,5 +331,76 @@ func TestValues(t *testing.T) {
 				t.Errorf("got %s, a %s, wanted %s, a %s", got, v.Type, r.want, r.typ)
 			}
 		})
+	}
+}
+
+// A string of Go in a struct is where its two words are, in whatever way it is
+// reached.
+func TestHeaders(t *testing.T) {
+	testutils.NeedBPF(t)
+	in := &Input{Args: worldArgs(), Values: []string{"o->name", "(*o).name", "(o->name)", "&o->name", "o->body", "n", "(struct order *)o->any == o"}}
+	wanted, values, f := run(t, in)
+	if !wanted {
+		t.Fatal("not wanted")
+	}
+	if values[0] == 0 || values[1] != values[0] || values[2] != values[0] || values[3] != values[0] || values[4] != values[0]+104 || values[6] != 1 {
+		t.Errorf("values %#x", values)
+	}
+	if f.Values[0].Kind != Header || f.Values[0].Type != "string" || f.Values[4].Type != "[]byte" || f.Values[3].Kind != Pointer {
+		t.Errorf("%+v", f.Values)
+	}
+}
+
+// A hit is wanted if the condition is not 0, of whatever type it is.
+func TestConditions(t *testing.T) {
+	testutils.NeedBPF(t)
+	rows := []struct {
+		where string
+		want  bool
+	}{
+		{"", true},
+		{"1", true},
+		{"0", false},
+		{"n", true},
+		{"n == 5", false},
+		{"(u8)(u + 96)", true},
+		{"big << 1 >> 1", true},
+		{"(int)(big - 1)", false}, // the upper half alone is not 0
+		{"big - 1", true},
+		{"msg", true},
+		{"o->next->next->next", false},
+		{"!o->next->next->next", true},
+		{"ok", true},
+		{"o->tag[3]", false},
+		{"o->small", true},
+		{`comm[0] && pid == 4000000001 && tid == 12`, true},
+		{`msg == "hello, world" ? c == -1 : 0`, true},
+		{`msg == "hello" || msg == "hello, world" && !(data == "raw")`, true},
+		{"n > 0 && *(int *)0", false},
+		{"o->next && (o->id == 1 || o->next->next->next->next->id)", true},
+	}
+	for _, r := range rows {
+		t.Run(r.where, func(t *testing.T) {
+			wanted, values, _ := run(t, &Input{Args: worldArgs(), Where: r.where, Values: []string{"n + 1", "o->id"}})
+			if wanted != r.want {
+				t.Errorf("wanted is %v", wanted)
+			}
+			if wanted && (int64(values[0]) != -4 || values[1] != 1) {
+				t.Errorf("values %d", values)
+			}
+		})
+	}
+}
+
+// As much as there may be in one function: it fits into the stack.
+func TestAll(t *testing.T) {
+	testutils.NeedBPF(t)
+	in := &Input{Args: worldArgs(), Where: `comm != "x" && n`}
+	for i := range MaxValues {
+		in.Where += fmt.Sprintf(` && msg != "%d a text of some length, so that several pieces have to be looked at %[1]d"`, i)
+		in.Values = append(in.Values, fmt.Sprintf(`o->next->items[data_len - %d].sku + n * u / (c + %d) - (o->name == "%d")`, i+1, i+2, i))
+	}
+	if wanted, _, _ := run(t, in); !wanted {
+		t.Error("not wanted")
 	}
 }

@@ -87,7 +87,7 @@ func (s *structs) cName(name string) string {
 // notValue says that a struct is none.
 func (s *structs) notValue(t *usdt.Type) string {
 	if isHeader(t) {
-		return "a string of Go in memory can be compared with text; else it has ptr and len"
+		return "a string of Go in memory can stand alone or be compared with text; else it has ptr and len"
 	}
 	return printable(s.name(t)) + " is a struct, not a value: name one of its fields"
 }
@@ -119,7 +119,7 @@ func (s *structs) find(name string) (*usdt.Type, error) {
 	}
 	var names []string
 	for _, t := range s.all {
-		if t.Name != "" && !slices.Contains(names, printable(s.name(t))) {
+		if t.Name != "" && headers[t.Name] == "" && !slices.Contains(names, printable(s.name(t))) {
 			names = append(names, printable(s.name(t)))
 		}
 	}

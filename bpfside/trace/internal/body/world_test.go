@@ -30,12 +30,16 @@ var goString = &usdt.Type{Kind: usdt.Struct, Size: 16, Name: "go_string", Fields
 	{Name: "ptr", Type: pointerTo(u8t)}, {Name: "len", Offset: 8, Type: i64t},
 }}
 
+var goBytes = &usdt.Type{Kind: usdt.Struct, Size: 24, Name: "go_slice", Fields: []usdt.Field{
+	{Name: "ptr", Type: pointerTo(u8t)}, {Name: "len", Offset: 8, Type: i64t}, {Name: "cap", Offset: 16, Type: i64t},
+}}
+
 // orderType is the type of [order].
 var orderType = func() *usdt.Type {
 	item := &usdt.Type{Kind: usdt.Struct, Size: 8, Name: "main_item", Fields: []usdt.Field{
 		{Name: "sku", Type: u16t}, {Name: "count", Offset: 4, Type: i32t},
 	}}
-	t := &usdt.Type{Kind: usdt.Struct, Size: 120, Name: "main_order"}
+	t := &usdt.Type{Kind: usdt.Struct, Size: 144, Name: "main_order"}
 	t.Fields = []usdt.Field{
 		{Name: "id", Type: i64t},
 		{Name: "next", Offset: 8, Type: pointerTo(t)},
@@ -51,6 +55,7 @@ var orderType = func() *usdt.Type {
 		{Name: "matrix", Offset: 96, Type: arrayOf(2, arrayOf(3, u8t))},
 		{Name: "return", Offset: 104, Type: u32t}, // a keyword of C
 		{Name: "any", Offset: 112, Type: pointerTo(nil)},
+		{Name: "body", Offset: 120, Type: goBytes},
 	}
 	return t
 }()
