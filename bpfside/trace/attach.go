@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -157,11 +156,11 @@ func (s *Session) prepare(t *usdt.Target, c *clause, names *nameLookup) (*ebpf.P
 	if err != nil {
 		return nil, 0, fmt.Errorf("%s: %w", t, err)
 	}
-	p := probe{clause: c, provider: t.Provider, name: t.Name, fields: fields, size: l.size}
+	p := &probe{clause: c, provider: t.Provider, name: t.Name, fields: fields, size: l.minSize()}
 	if l.count != nil {
 		p.signed = l.count.signed
 	}
-	return prog, s.cookie(p), nil
+	return prog, s.probes.cookie(p), nil
 }
 
 // wrongProbe says of which probe an error is.
@@ -207,33 +206,6 @@ func (s *Session) program(l *layout) (*ebpf.Program, error) {
 	}
 	s.progs[key] = prog
 	return prog, nil
-}
-
-// cookie returns the cookie of the events of a probe. Probes of different files
-// whose events look the same have one, so that the files may come and go for
-// ever: there are as many cookies as different probes. A cookie is never given
-// to another probe, since its events may stand in the buffer still.
-func (s *Session) cookie(p probe) uint64 {
-	key := p.key()
-	if c, ok := s.cookies[key]; ok {
-		return c
-	}
-	s.probesMu.Lock()
-	defer s.probesMu.Unlock()
-	c := uint64(len(s.probes))
-	s.probes = append(s.probes, p)
-	s.cookies[key] = c
-	return c
-}
-
-// key tells probes apart by all that a decoder knows of them.
-func (p *probe) key() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d %q %q %d %t", p.clause.index, p.provider, p.name, p.size, p.signed)
-	for _, f := range p.fields {
-		fmt.Fprintf(&b, " %q %q %d %d %d %d %v", f.name, f.typ, f.form, f.load, f.slot, f.area, f.err)
-	}
-	return b.String()
 }
 
 // attach attaches a group as a whole, or else each member for itself, so that a

@@ -22,6 +22,8 @@ type order struct {
 	ID    int32
 	Item  *item
 	Total uint64
+	Name  string
+	Data  []byte
 }
 
 type item struct{ Price uint16 }
@@ -47,7 +49,7 @@ func newShop(t *testing.T, name string) *shop {
 // fire fires some hits: n from 0 to 9, with messages of their number.
 func (s *shop) fire() {
 	for n := range int32(10) {
-		s.sold.Fire(n, fmt.Sprintf("msg %d", n), &order{n * 100, &item{uint16(n)}, uint64(n) << 40}, n%2 == 0, float64(n)/2)
+		s.sold.Fire(n, fmt.Sprintf("msg %d", n), &order{n * 100, &item{uint16(n)}, uint64(n) << 40, strings.Repeat("x", int(n)), []byte{byte(n)}}, n%2 == 0, float64(n)/2)
 	}
 }
 
@@ -78,7 +80,7 @@ func TestConditionsAndCaptures(t *testing.T) {
 		want    string
 	}{
 		{"all arguments of some hits", "n == 3", nil,
-			`shop:sold n=3 msg="msg 3" o=* ok=false f=1.5` + "\n"},
+			`shop:sold n=3 msg="msg 3" o=? ok=false f=1.5` + "\n"},
 		{"arguments alone ask for no function", "", captures("f", "n"), "*"},
 		{"no capture at all", "arg1 > 8", captures(), "shop:sold\n"},
 		{"names or numbers", "arg1 == 8", captures("arg5", "msg", "arg4"), `shop:sold arg5=4 msg="msg 8" arg4=true` + "\n"},
@@ -91,6 +93,9 @@ func TestConditionsAndCaptures(t *testing.T) {
 		{"an address as a string", "n == 2", []trace.Capture{{Expr: "(uint64_t)msg", Name: "m", String: true}}, `shop:sold m="msg 2"` + "\n"},
 		{"no address, whatever is asked", "n == 2", []trace.Capture{{Expr: "n", String: true}, {Expr: "ok", String: true}, {Expr: "f", String: true}, {Expr: "msg", String: true}},
 			`shop:sold n=2 ok=true f=1 msg="msg 2"` + "\n"},
+		{"strings and bytes of Go", `o->Name == "xx" || o->ID == 0`, captures("o->Name", "o->Data"),
+			"shop:sold o->Name=\"\" o->Data=\"\\x00\"\nshop:sold o->Name=\"xx\" o->Data=\"\\x02\"\n"},
+		{"a string of Go at no address", "n == 2", captures("((struct order *)8)->Name"), "shop:sold ((struct order *)8)->Name=!(read string at 0x20: bad address)\n"},
 		{"never", "n > 100", nil, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -103,7 +108,7 @@ func TestConditionsAndCaptures(t *testing.T) {
 				}
 				return
 			}
-			if want := strings.ReplaceAll(tt.want, "*", "0x"); !like(got, want) {
+			if want := strings.ReplaceAll(tt.want, "?", "0x"); !like(got, want) {
 				t.Errorf("got\n%swant\n%s", got, want)
 			}
 		})

@@ -5,8 +5,6 @@ import (
 	"strconv"
 
 	"github.com/cilium/ebpf/asm"
-
-	"github.com/nopfire/nopfire/bpfside/trace/internal/body"
 )
 
 // The key of a count, as a program of this package makes it on its stack, in the
@@ -43,10 +41,7 @@ type counting struct {
 // finishKey places slots and areas of a key. Strings are cut to what fits on the
 // stack: see LimitKeyString.
 func (l *layout) finishKey(max int) {
-	room := maxStack + l.body.end()
-	if l.body != nil {
-		room -= body.StackLeft
-	}
+	room := l.room()
 	for l.maxString = min(max, LimitKeyString); ; l.maxString -= 8 {
 		l.size = keyHeader
 		for i := range l.loads {
@@ -76,11 +71,7 @@ func (l *layout) finishKey(max int) {
 
 // fits returns an error if the key does not fit on the stack.
 func (l *layout) fits() error {
-	room := maxStack + l.body.end()
-	if l.body != nil {
-		room -= body.StackLeft
-	}
-	if l.size > room {
+	if room := l.room(); l.size > room {
 		return fmt.Errorf("a key of %d bytes is larger than %d", l.size, room)
 	}
 	return nil

@@ -79,6 +79,8 @@ func TestCounts(t *testing.T) {
 		{"by strings", trace.Clause{Capture: captures("msg"), Where: "n > 7"}, `counts:sold msg="msg 8" 1` + "\n" + `counts:sold msg="msg 9" 1` + "\n"},
 		{"by several", trace.Clause{Capture: captures("n > 8", "comm", "n % 2"), Where: "n > 6"},
 			fmt.Sprintf("counts:sold n > 8=0 comm=%q n %% 2=0 1\ncounts:sold n > 8=0 comm=%[1]q n %% 2=1 1\ncounts:sold n > 8=1 comm=%[1]q n %% 2=1 1\n", testComm(t))},
+		{"by a string of Go", trace.Clause{Capture: captures("o->Name"), Where: "n >= 8"},
+			"counts:sold o->Name=\"xxxxxxxx\" 1\ncounts:sold o->Name=\"xxxxxxxxx\" 1\n"},
 		{"by a float", trace.Clause{Capture: captures("f"), Where: "n < 2"}, "counts:sold f=0 1\ncounts:sold f=0.5 1\n"},
 		{"two strings, and the value of a histogram", trace.Clause{Capture: captures("msg", "comm", "msg"), Where: "n == 5", Aggregate: trace.Log2Hist, Value: "n * 2"},
 			fmt.Sprintf(`counts:sold msg="msg 5" comm=%q msg="msg 5" 1 [8,15]=1`+"\n", testComm(t))},

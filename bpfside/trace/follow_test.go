@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf/link"
-
-	"github.com/nopfire/nopfire/bpfside/usdt"
 )
 
 // A fakeLink counts how often it is closed, and takes its time.
@@ -112,54 +110,5 @@ func TestProblemsAreBounded(t *testing.T) {
 	f.yieldProblems(func(Event, error) bool { return false })
 	if len(f.problems) != 1 || f.problems[0].Error() != "b" {
 		t.Errorf("left are %v", f.problems)
-	}
-}
-
-// Probes of different files whose events look the same share a cookie, so that
-// files may come and go for ever.
-func TestCookies(t *testing.T) {
-	s := &Session{cookies: make(map[string]uint64)}
-	c := new(clause)
-	p := func(provider, name, arg string, form form) probe {
-		return probe{clause: c, provider: provider, name: name, fields: []field{{name: arg, typ: "int64", form: form}}, size: 64}
-	}
-	for _, tt := range []struct {
-		p    probe
-		want uint64
-	}{
-		{p("a", "b", "x", formInt), 0},
-		{p("a", "b", "x", formInt), 0},
-		{p("a", "c", "x", formInt), 1},
-		{p("a b", "", "x", formInt), 2},
-		{p("a", "b", "y", formInt), 3},
-		{p("a", "b", "x", formUint), 4},
-		{p("a", "c", "x", formInt), 1},
-	} {
-		if got := s.cookie(tt.p); got != tt.want {
-			t.Errorf("%+v: cookie %d, want %d", tt.p, got, tt.want)
-		}
-	}
-	if _, ok := s.probeOf(5); ok {
-		t.Error("a probe for a cookie that was never given")
-	}
-	if got, ok := s.probeOf(1); !ok || got.name != "c" {
-		t.Errorf("cookie 1 is of %+v", got)
-	}
-}
-
-// A session that cannot be made closes the follower.
-func TestNewFollowingSessionRefuses(t *testing.T) {
-	f, err := usdt.NewFollower(nil, "a:b")
-	if errors.Is(err, usdt.ErrNotSupported) {
-		t.Skipf("skipped: %v", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s, err := NewFollowingSession(f, &Options{MaxString: -1}); err == nil || s != nil {
-		t.Errorf("session %v, error %v", s, err)
-	}
-	for range f.Changes(t.Context()) {
-		t.Error("the follower is open")
 	}
 }

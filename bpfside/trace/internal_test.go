@@ -201,7 +201,8 @@ func TestFieldValue(t *testing.T) {
 }
 
 func TestDecodeRefuses(t *testing.T) {
-	s := &Session{probes: []probe{{provider: "p", name: "n", fields: []field{{name: "a"}}, size: headerLen + slotLen}}}
+	s := new(Session)
+	s.probes.cookie(&probe{clause: new(clause), provider: "p", name: "n", fields: []field{{name: "a"}}, size: headerLen + slotLen})
 	unknown := record(0, 0, "")
 	binary.NativeEndian.PutUint64(unknown[offCookie:], 1)
 	for _, tt := range []struct {
@@ -214,7 +215,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"cut", record(0, 0, "")[:headerLen+8], "trace: record of p:n has 56 bytes, want 64"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := s.decode(tt.rec); err == nil || err.Error() != tt.want {
+			if _, err := s.decoder.event(s, tt.rec); err == nil || err.Error() != tt.want {
 				t.Errorf("error %v, want %s", err, tt.want)
 			}
 		})

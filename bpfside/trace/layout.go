@@ -163,11 +163,17 @@ func (p *planner) capture(c Capture, src source) {
 		p.argument(src.arg, f)
 	default:
 		f.typ, f.form = src.Type, computedForm(src.Kind)
-		if c.String && (f.form == formPointer || f.form != formBool && src.Size == p.l.machine.WordSize()) {
+		if src.Kind == body.Header {
+			f.form = headerForm(src.Type)
+		} else if c.String && (f.form == formPointer || f.form != formBool && src.Size == p.l.machine.WordSize()) {
 			f.typ, f.form = "string", formString
 		}
+		ld := load{op: f.form.op(), value: src.value, needs: src.Args}
+		if src.Kind == body.Header {
+			ld.op = opHeader
+		}
 		f.err = p.unreadable(src.Args)
-		p.add(f, load{op: f.form.op(), value: src.value, needs: src.Args})
+		p.add(f, ld)
 	}
 }
 
@@ -207,6 +213,14 @@ func (p *planner) number(src source, expr string) error {
 	return nil
 }
 
+// headerForm returns the form of the bytes that a header of Go leads to.
+func headerForm(typ string) form {
+	if typ == "string" {
+		return formCounted
+	}
+	return formBytes
+}
+
 // computedForm returns the form of a value that a function has left.
 func computedForm(k body.Kind) form {
 	switch k {
@@ -218,6 +232,8 @@ func computedForm(k body.Kind) form {
 		return formPointer
 	case body.String:
 		return formString
+	case body.Header:
+		return formCounted
 	}
 	return formInt
 }

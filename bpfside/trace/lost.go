@@ -53,21 +53,25 @@ func (e *LostError) Error() string {
 // losses are how many hits were lost for each reason.
 type losses [numLostReasons]uint64
 
-// losses returns how many hits were lost so far, after Close what was known then.
-func (s *Session) losses() losses {
-	s.mapsMu.Lock()
-	defer s.mapsMu.Unlock()
+// mmapable lets the counters be read without a system call: BPF_F_MMAPABLE,
+// include/uapi/linux/bpf.h, Linux 5.5.
+const mmapable = 1 << 10
+
+// losses returns how many hits were lost so far.
+func (s *Session) losses() (l losses) {
 	var buf [8 * numLostReasons]byte
-	if err := s.lost.Lookup(uint32(0), &buf); err == nil {
-		for i := range s.lastLost {
-			s.lastLost[i] = binary.NativeEndian.Uint64(buf[8*i:])
+	if s.lostMem == nil {
+		return l
+	}
+	if _, err := s.lostMem.ReadAt(buf[:], 0); err == nil {
+		for i := range l {
+			l[i] = binary.NativeEndian.Uint64(buf[8*i:])
 		}
 	}
-	return s.lastLost
+	return l
 }
 
-// Lost returns the number of hits lost so far, for whatever reason, after Close the
-// number when it was last asked for or reported.
+// Lost returns the number of hits lost so far, for whatever reason.
 func (s *Session) Lost() uint64 {
 	sum := uint64(0)
 	for _, n := range s.losses() {

@@ -36,6 +36,7 @@ type layout struct {
 	loads     []load
 	count     *counting // nil for events
 	size      int       // of the record, or of the key
+	area      int       // where in a record the areas begin
 	maxString int       // the limit on strings
 }
 
@@ -61,12 +62,41 @@ func (l *layout) finish(max int) {
 			l.size += slotLen
 		}
 	}
+	l.area = l.size
 	for i := range l.loads {
 		if ld := &l.loads[i]; ld.op.follows() {
 			ld.area = l.size
 			l.size += areaLen(max)
 		}
 	}
+}
+
+// cut reports whether the record is made on the stack, and cut behind its string. Only
+// one may have any length, as nothing stands on the stack at an offset that varies.
+func (l *layout) cut() bool {
+	areas := 0
+	for i := range l.loads {
+		if l.loads[i].op.follows() {
+			areas++
+		}
+	}
+	return areas == 1 && l.size <= l.room()
+}
+
+// room returns how much there is on the stack for a record or a key.
+func (l *layout) room() int {
+	if l.body == nil {
+		return maxStack + l.body.end()
+	}
+	return maxStack + l.body.end() - body.StackLeft
+}
+
+// minSize returns the size of a record without strings that may be cut, or of a key.
+func (l *layout) minSize() int {
+	if l.count == nil && l.cut() {
+		return l.area
+	}
+	return l.size
 }
 
 // key tells layouts apart. Two layouts with one key give the same program: the
@@ -115,6 +145,7 @@ const (
 	regCtx     = asm.R6 // struct pt_regs
 	regRec     = asm.R7 // the record
 	regValue   = asm.R8 // what a load found
+	regSize    = asm.R7 // of a record on the stack
 	regAddress = asm.R9 // of bytes, while their length is loaded
 
 	stackPID     = -8 // struct bpf_pidns_info: u32 pid, u32 tgid
@@ -353,49 +384,85 @@ func countLoss(lost *ebpf.Map, reason LostReason) asm.Instructions {
 	}
 }
 
-// assembleEvent returns the code that makes an event of a hit.
+// assembleEvent returns the code that makes an event of a hit. It makes the record in
+// the ring buffer; or on the stack, if it can be cut there to what is needed.
 //
 // Every path from a successful reserve leads to submit: the verifier insists.
 // An argument that cannot be read leaves a negative status in its slot.
-func (l *layout) assembleEvent(k *programMaps, ns pidNamespace, cookie asm.Instructions) (asm.Instructions, error) {
-	insns := asm.Instructions{
-		asm.LoadMapPtr(asm.R1, k.ring.FD()),
-		asm.Mov.Imm(asm.R2, int32(l.size)),
-		asm.Mov.Imm(asm.R3, 0),
-		asm.FnRingbufReserve.Call(),
-		asm.JNE.Imm(asm.R0, 0, "reserved"),
+func (l *layout) assembleEvent(k *programMaps, ns pidNamespace, cookie asm.Instructions) (insns asm.Instructions, err error) {
+	rec := recordPlace{base: regRec}
+	if l.cut() {
+		rec = recordPlace{base: asm.RFP, off: l.body.end() - l.size, cut: true}
+		insns = asm.Instructions{asm.Mov.Imm(regSize, int32(l.area))}
+	} else {
+		insns = asm.Instructions{
+			asm.LoadMapPtr(asm.R1, k.ring.FD()),
+			asm.Mov.Imm(asm.R2, int32(l.size)),
+			asm.Mov.Imm(asm.R3, 0),
+			asm.FnRingbufReserve.Call(),
+			asm.JEq.Imm(asm.R0, 0, "full"),
+			asm.Mov.Reg(regRec, asm.R0),
+		}
 	}
-	insns = append(insns, countLoss(k.lost, BufferFull)...)
 	insns = append(insns,
-		asm.Mov.Reg(regRec, asm.R0).WithSymbol("reserved"),
 		asm.FnKtimeGetBootNs.Call(),
-		asm.StoreMem(regRec, offTime, asm.R0, asm.DWord),
+		rec.store(offTime, asm.R0, asm.DWord),
 	)
 	insns = append(insns, cookie...)
 	insns = append(insns,
-		asm.StoreMem(regRec, offCookie, asm.R0, asm.DWord),
+		rec.store(offCookie, asm.R0, asm.DWord),
 		asm.FnGetSmpProcessorId.Call(),
-		asm.StoreMem(regRec, offCPU, asm.R0, asm.DWord),
-		asm.Mov.Reg(asm.R1, regRec),
-		asm.Add.Imm(asm.R1, offComm),
+		rec.store(offCPU, asm.R0, asm.DWord), // and what is behind
+	)
+	insns = append(insns, rec.address(asm.R1, offComm)...)
+	insns = append(insns,
 		asm.Mov.Imm(asm.R2, commLen),
 		asm.FnGetCurrentComm.Call(),
 	)
-	insns = append(insns, storePID(ns, "record", ids{base: regRec, pid: offPID, tid: offTID, size: asm.Word})...)
+	insns = append(insns, storePID(ns, "record", ids{base: rec.base, pid: rec.off + offPID, tid: rec.off + offTID, size: asm.Word})...)
 	for i := range l.loads {
-		code, err := l.loads[i].record(l, "load"+strconv.Itoa(i))
+		code, err := l.loads[i].record(l, "load"+strconv.Itoa(i), rec)
 		if err != nil {
 			return nil, err
 		}
 		insns = append(insns, code...)
 	}
-	return append(insns,
-		asm.Mov.Reg(asm.R1, regRec),
-		asm.Mov.Imm(asm.R2, 0),
-		asm.FnRingbufSubmit.Call(),
-		asm.Mov.Imm(asm.R0, 0),
-		asm.Return(),
-	), nil
+	if rec.cut {
+		insns = append(insns, asm.LoadMapPtr(asm.R1, k.ring.FD()))
+		insns = append(insns, rec.address(asm.R2, 0)...)
+		insns = append(insns,
+			asm.Mov.Reg(asm.R3, regSize),
+			asm.Mov.Imm(asm.R4, 0),
+			asm.FnRingbufOutput.Call(),
+			asm.JNE.Imm(asm.R0, 0, "full"),
+		)
+	} else {
+		insns = append(insns,
+			asm.Mov.Reg(asm.R1, regRec),
+			asm.Mov.Imm(asm.R2, 0),
+			asm.FnRingbufSubmit.Call(),
+			asm.Mov.Imm(asm.R0, 0),
+		)
+	}
+	full := countLoss(k.lost, BufferFull)
+	full[0] = full[0].WithSymbol("full")
+	return append(append(insns, asm.Return()), full...), nil
+}
+
+// A recordPlace is where a record is made: off bytes from base.
+type recordPlace struct {
+	base asm.Register
+	off  int
+	cut  bool // regSize counts its bytes
+}
+
+func (r recordPlace) store(off int, src asm.Register, size asm.Size) asm.Instruction {
+	return asm.StoreMem(r.base, int16(r.off+off), src, size)
+}
+
+// address returns the code that puts the address of a part into dst.
+func (r recordPlace) address(dst asm.Register, off int) asm.Instructions {
+	return asm.Instructions{asm.Mov.Reg(dst, r.base), asm.Add.Imm(dst, int32(r.off+off))}
 }
 
 // assemble returns the code that ends the program unless the name is in the map,
@@ -470,7 +537,7 @@ func storePID(ns pidNamespace, label string, w ids) asm.Instructions {
 
 // record returns the code that loads a value into the record. The label prefix keeps
 // the labels of the loads apart.
-func (ld *load) record(l *layout, label string) (asm.Instructions, error) {
+func (ld *load) record(l *layout, label string, rec recordPlace) (asm.Instructions, error) {
 	if ld.op == opComm {
 		return nil, nil
 	}
@@ -479,8 +546,8 @@ func (ld *load) record(l *layout, label string) (asm.Instructions, error) {
 		return nil, err
 	}
 	insns = append(insns, // regValue: the value, R0: 0 or a negative errno
-		asm.StoreMem(regRec, int16(ld.slot), regValue, asm.DWord),
-		asm.StoreMem(regRec, int16(ld.slot+slotStatus), asm.R0, asm.DWord),
+		rec.store(ld.slot, regValue, asm.DWord),
+		rec.store(ld.slot+slotStatus, asm.R0, asm.DWord),
 	)
 	if ld.op == opWord {
 		return insns, nil
@@ -490,11 +557,18 @@ func (ld *load) record(l *layout, label string) (asm.Instructions, error) {
 		asm.JSLT.Imm(asm.R0, 0, done),
 		asm.JEq.Imm(regValue, 0, done), // NULL
 	)
-	code, err := ld.followed(l, label, regRec, ld.slot+slotStatus, ld.area)
+	code, err := ld.followed(l, label, rec.base, rec.off+ld.slot+slotStatus, rec.off+ld.area)
 	if err != nil {
 		return nil, err
 	}
 	insns = append(insns, code...)
+	if rec.cut { // followed leaves how many bytes stand in the area
+		insns = append(insns,
+			asm.LoadMem(asm.R1, rec.base, int16(rec.off+ld.slot+slotStatus), asm.DWord),
+			asm.JGT.Imm(asm.R1, int32(l.maxString+2), done), // unsigned: an errno, too
+			asm.Add.Reg(regSize, asm.R1),
+		)
+	}
 	return append(insns, asm.Mov.Imm(asm.R0, 0).WithSymbol(done)), nil
 }
 

@@ -1,10 +1,6 @@
 package trace
 
-import (
-	"cmp"
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Limits of a Clause.
 const (
@@ -136,38 +132,6 @@ type Bucket struct {
 	Min, Max int64
 	Unsigned bool
 	Count    uint64
-}
-
-// A SessionProbe is a probe that a clause has selected.
-type SessionProbe struct {
-	// Clause is the index of the clause in the Query.
-	Clause int
-	// Provider and Name are those of its events.
-	Provider, Name string
-}
-
-// Probes returns the probes that are attached to, and those that were and are gone,
-// by clause and name, each once. It may be called while Events runs.
-func (s *Session) Probes() []SessionProbe {
-	s.probesMu.RLock()
-	var out []SessionProbe
-	for i := range s.probes {
-		if p := &s.probes[i]; p.attached {
-			out = append(out, SessionProbe{p.clause.index, p.provider, p.name})
-		}
-	}
-	s.probesMu.RUnlock()
-	slices.SortFunc(out, func(a, b SessionProbe) int {
-		return cmp.Or(cmp.Compare(a.Clause, b.Clause), cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Name, b.Name))
-	})
-	return slices.Compact(out)
-}
-
-// markAttached takes note that a probe is attached to.
-func (s *Session) markAttached(cookie uint64) {
-	s.probesMu.Lock()
-	defer s.probesMu.Unlock()
-	s.probes[cookie].attached = true
 }
 
 // An ExprError says what is wrong with an expression.

@@ -49,7 +49,7 @@ type header struct {
 	cookie   uint64
 	tid, pid uint32
 	cpu      uint32
-	comm     string
+	comm     [commLen]byte
 }
 
 // parseHeader reads the fixed part of a record.
@@ -64,7 +64,7 @@ func parseHeader(rec []byte) (header, error) {
 		tid:    order.Uint32(rec[offTID:]),
 		pid:    order.Uint32(rec[offPID:]),
 		cpu:    order.Uint32(rec[offCPU:]),
-		comm:   cString(rec[offComm : offComm+commLen]),
+		comm:   [commLen]byte(rec[offComm:]),
 	}, nil
 }
 
@@ -130,15 +130,12 @@ type field struct {
 	err       error // why it is never loaded; then these four mean nothing
 }
 
-// value decodes the field. The record is as long as the layout says.
+// value decodes the field, unless it is the name of the thread. The record is as long
+// as the layout says.
 func (f *field) value(rec []byte) Value {
 	v := Value{Name: f.name, Type: f.typ}
 	if f.err != nil {
 		v.Err = f.err
-		return v
-	}
-	if f.form == formComm {
-		v.Value = cString(rec[offComm : offComm+commLen])
 		return v
 	}
 	order := binary.NativeEndian

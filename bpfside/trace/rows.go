@@ -19,8 +19,8 @@ const maxComms = 1 << 14
 
 // countsOf returns the map that counts keys of a size.
 func (s *Session) countsOf(size int) (*ebpf.Map, error) {
-	s.mapsMu.Lock()
-	defer s.mapsMu.Unlock()
+	s.countsMu.Lock()
+	defer s.countsMu.Unlock()
 	if m := s.counts[size]; m != nil {
 		return m, nil
 	}
@@ -40,8 +40,8 @@ func (s *Session) countsOf(size int) (*ebpf.Map, error) {
 // runs, and after it has ended, until Close.
 func (s *Session) Rows() ([]Row, error) {
 	t := rowTable{session: s, rows: make(map[string]*tableRow), comms: make(map[uint32]string)}
-	s.mapsMu.Lock()
-	defer s.mapsMu.Unlock()
+	s.countsMu.Lock()
+	defer s.countsMu.Unlock()
 	if s.counts == nil {
 		return nil, fmt.Errorf("trace: rows: %w", os.ErrClosed)
 	}
@@ -118,8 +118,8 @@ func (t *rowTable) add(key []byte, count uint64) error {
 	}
 	order := binary.NativeEndian
 	cookie := order.Uint64(key[keyCookie:])
-	p, ok := t.session.probeOf(cookie)
-	if !ok || !p.clause.counts() || len(key) < p.size {
+	p := t.session.probes.get(cookie)
+	if p == nil || !p.clause.counts() || len(key) < p.size {
 		return fmt.Errorf("key of unknown probe %d", cookie)
 	}
 	values := make([]Value, len(p.fields))

@@ -26,8 +26,9 @@ type Session struct {
 	ns      pidNamespace
 
 	ring     *ebpf.Map
-	lost     *ebpf.Map
-	comms    *ebpf.Map // of counted processes, by pid; nil if none are
+	lost     *ebpf.Map    // see losses
+	lostMem  *ebpf.Memory // its content
+	comms    *ebpf.Map    // of counted processes, by pid; nil if none are
 	reader   *ringbuf.Reader
 	pidfds   []*os.File
 	problems []error
@@ -38,36 +39,24 @@ type Session struct {
 	detached  bool                     // nothing is to be attached any more
 	progs     map[string]*ebpf.Program // by layout
 	bodies    map[string]*compiled     // by signature
-	cookies   map[string]uint64        // by probe
 	links     map[fileKey][]link.Link
 	follow    *following // nil unless the session follows
 	urdt      *urdtNames // nil unless clauses have names
 
-	probesMu sync.RWMutex
-	probes   []probe // by cookie
+	probes probeTable
 
 	detach   sync.Once
 	watchers sync.WaitGroup
 	finished chan struct{} // closed when the probes are detached
 
 	reading  sync.Mutex // held by the one consumer
-	reported losses     // that the consumer knows of
+	decoder  decoder
+	reported losses // that the consumer knows of
 
 	close    sync.Once
 	closeErr error
-	mapsMu   sync.Mutex        // guards the maps that follow, and lost, against Close
+	countsMu sync.Mutex        // guards counts, and comms against Close
 	counts   map[int]*ebpf.Map // by the size of their keys
-	lastLost losses            // what the counters said last
-}
-
-// A probe is what the events, or the keys, of one cookie look like.
-type probe struct {
-	clause         *clause
-	provider, name string
-	fields         []field
-	size           int
-	signed         bool // the value of its histogram
-	attached       bool // it is, or was
 }
 
 // newSession returns a session that is attached to nothing so far.
@@ -75,7 +64,7 @@ func newSession(opts Options, clauses []*clause) (_ *Session, err error) {
 	s := &Session{
 		opts: opts, clauses: clauses, finished: make(chan struct{}),
 		progs: make(map[string]*ebpf.Program), bodies: make(map[string]*compiled),
-		cookies: make(map[string]uint64), links: make(map[fileKey][]link.Link), counts: make(map[int]*ebpf.Map),
+		links: make(map[fileKey][]link.Link), counts: make(map[int]*ebpf.Map),
 	}
 	if s.boot, err = bootTime(); err == nil {
 		s.ns, err = ownPIDNamespace()
@@ -104,7 +93,10 @@ func (s *Session) createMaps() (err error) {
 	if err != nil {
 		return explain("create ring buffer", err)
 	}
-	s.lost, err = ebpf.NewMap(&ebpf.MapSpec{Name: "nopfire_lost", Type: ebpf.Array, KeySize: 4, ValueSize: 8 * numLostReasons, MaxEntries: 1})
+	s.lost, err = ebpf.NewMap(&ebpf.MapSpec{Name: "nopfire_lost", Type: ebpf.Array, KeySize: 4, ValueSize: 8 * numLostReasons, MaxEntries: 1, Flags: mmapable})
+	if err == nil {
+		s.lostMem, err = s.lost.Memory()
+	}
 	if err != nil {
 		return explain("create counters of lost events", err)
 	}
@@ -162,7 +154,7 @@ func (s *Session) Events(ctx context.Context) iter.Seq2[Event, error] {
 				yield(Event{}, fmt.Errorf("trace: read ring buffer: %w", err))
 				return
 			}
-			ev, err := s.decode(rec.RawSample)
+			ev, err := s.decoder.event(s, rec.RawSample)
 			if !yield(ev, err) || err != nil {
 				return
 			}
@@ -177,44 +169,6 @@ func (s *Session) Events(ctx context.Context) iter.Seq2[Event, error] {
 			}
 		}
 	}
-}
-
-// decode makes an event of a record. The record comes from a program of this
-// package, so a wrong one is an error and not a crash.
-func (s *Session) decode(rec []byte) (Event, error) {
-	h, err := parseHeader(rec)
-	if err != nil {
-		return Event{}, fmt.Errorf("trace: %w", err)
-	}
-	p, ok := s.probeOf(h.cookie)
-	if !ok {
-		return Event{}, fmt.Errorf("trace: record of unknown probe %d", h.cookie)
-	}
-	if len(rec) < p.size {
-		return Event{}, fmt.Errorf("trace: record of %s:%s has %d bytes, want %d", p.provider, p.name, len(rec), p.size)
-	}
-	ev := Event{
-		Time: s.boot.Add(h.time),
-		PID:  int(h.pid), TID: int(h.tid), CPU: int(h.cpu),
-		Comm:     h.comm,
-		Provider: p.provider, Probe: p.name,
-		Clause: p.clause.index,
-		Args:   make([]Value, len(p.fields)),
-	}
-	for i := range p.fields {
-		ev.Args[i] = p.fields[i].value(rec)
-	}
-	return ev, nil
-}
-
-// probeOf returns the probe with a cookie.
-func (s *Session) probeOf(cookie uint64) (probe, bool) {
-	s.probesMu.RLock()
-	defer s.probesMu.RUnlock()
-	if cookie >= uint64(len(s.probes)) {
-		return probe{}, false
-	}
-	return s.probes[cookie], true
 }
 
 // Problems returns why some targets could not be attached when the session was
@@ -238,8 +192,8 @@ func (s *Session) Close() error {
 			errs = append(errs, p.Close())
 		}
 		errs = append(errs, s.urdt.close())
-		s.mapsMu.Lock()
-		defer s.mapsMu.Unlock()
+		s.countsMu.Lock()
+		defer s.countsMu.Unlock()
 		all := []*ebpf.Map{s.ring, s.lost, s.comms}
 		for _, m := range s.counts {
 			all = append(all, m)
