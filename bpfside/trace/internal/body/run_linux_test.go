@@ -119,8 +119,15 @@ func load(f *Function) (*ebpf.Program, error) {
 	})
 }
 
-// run compiles and runs expressions.
+// run compiles and runs expressions with the arguments of the world.
 func run(t testing.TB, in *Input) (wanted bool, values [MaxValues]uint64, f *Function) {
+	t.Helper()
+	args, keep := world()
+	defer runtime.KeepAlive(keep)
+	return runWith(t, in, args)
+}
+
+func runWith(t testing.TB, in *Input, args [MaxArgs]uint64) (wanted bool, values [MaxValues]uint64, f *Function) {
 	t.Helper()
 	f, err := Compile(context.Background(), in)
 	if err != nil {
@@ -135,7 +142,6 @@ func run(t testing.TB, in *Input) (wanted bool, values [MaxValues]uint64, f *Fun
 		t.Fatal(err)
 	}
 	defer prog.Close()
-	args, keep := world()
 	ctx := make([]byte, Size)
 	for i, a := range args {
 		binary.LittleEndian.PutUint64(ctx[OffArgs+8*i:], a)
@@ -145,7 +151,6 @@ func run(t testing.TB, in *Input) (wanted bool, values [MaxValues]uint64, f *Fun
 	if err != nil {
 		t.Fatal(err)
 	}
-	runtime.KeepAlive(keep)
 	for i := range values {
 		values[i] = binary.LittleEndian.Uint64(out[OffValues+8*i:])
 	}
@@ -168,13 +173,14 @@ func show(v Value, bits uint64) string {
 	return fmt.Sprint(bits)
 }
 
-func TestValues(t *testing.T) {
-	testutils.NeedBPF(t)
+// valueRows are expressions, with their values and types where argument n and the others
+// are those of the world.
+func valueRows(t *testing.T) []valueRow {
 	comm, err := os.ReadFile("/proc/thread-self/comm")
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := []struct{ expr, want, typ string }{
+	return []valueRow{
 		// Arguments by their own types, which C promotes.
 		{"n + 0", "-5", "int32"},
 		{"arg1+1", "-4", "int32"},
@@ -323,7 +329,13 @@ func TestValues(t *testing.T) {
 		{"sizeof(o->next->small)", "1", "uint64"},
 		{"sizeof comm", "16", "uint64"},
 	}
-	for _, r := range rows {
+}
+
+type valueRow struct{ expr, want, typ string }
+
+func TestValues(t *testing.T) {
+	testutils.NeedBPF(t)
+	for _, r := range valueRows(t) {
 		t.Run(r.expr, func(t *testing.T) {
 			wanted, values, f := run(t, &Input{Args: worldArgs(), Values: []string{r.expr}})
 			v := f.Values[0]
