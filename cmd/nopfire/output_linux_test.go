@@ -38,6 +38,8 @@ char LICENSE[] SEC("license") = "GPL";
 // with --json by all means. PID and DIR stand for a process that fires and a directory
 // with bpfProgram.
 var outputs = map[string]string{
+	"nopfire argdist":     "argdist -p PID -C shop:* -d 2",
+	"nopfire count":       "count -p PID shop:* -d 2",
 	"nopfire demo":        "demo --count 4",
 	"nopfire doctor":      "doctor -p PID",
 	"nopfire list":        "list -v -p PID",
