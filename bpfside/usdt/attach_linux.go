@@ -254,32 +254,42 @@ func fits(prog *ebpf.Program, m Method) error {
 // one of the places with another semaphore. Links that cannot be looked at are
 // passed over.
 func holders(id FileID, places []place) []string {
+	var out []string
+	// What cannot be asked for is not known.
+	_ = eachConflict(id, places, func(_ uint64, holder string) bool {
+		out = append(out, holder)
+		return false
+	})
+	return out
+}
+
+// eachConflict calls fn for each place at which a link stands with another semaphore;
+// if it returns false, for no more places of that link.
+func eachConflict(id FileID, places []place, fn func(offset uint64, holder string) bool) error {
 	refCtr := make(map[uint64]uint64, len(places))
 	for _, p := range places {
 		refCtr[p.offset] = p.refCtr
 	}
-	var out []string
 	it := new(link.Iterator)
 	defer it.Close()
 	for it.Next() {
 		info, err := it.Link.Info()
-		if err != nil || info.UprobeMulti() == nil {
+		if err != nil || info.UprobeMulti() == nil || !isFile(info.UprobeMulti().File, id) {
 			continue
 		}
-		offs, ok := info.UprobeMulti().Offsets()
-		if !ok {
-			continue
-		}
+		offs, _ := info.UprobeMulti().Offsets()
 		for _, o := range offs {
 			want, ours := refCtr[o.Offset]
-			if !ours || want == o.ReferenceCount || !isFile(info.UprobeMulti().File, id) {
+			if !ours || want == o.ReferenceCount {
 				continue
 			}
-			out = append(out, fmt.Sprintf("bpf link %d of program %d (semaphore at %#x there, %#x here)", info.ID, info.Program, o.ReferenceCount, want))
-			break
+			text := fmt.Sprintf("bpf link %d of program %d (semaphore at %#x there, %#x here)", info.ID, info.Program, o.ReferenceCount, want)
+			if !fn(o.Offset, text) {
+				break
+			}
 		}
 	}
-	return out
+	return it.Err()
 }
 
 // isFile reports whether a path, as a link shows it, may lead to a file. A path

@@ -74,6 +74,9 @@ The JSON is described in docs/json.md.`,
 			if err := f.check(cmd, files, patterns); err != nil {
 				return err
 			}
+			if f.why {
+				return runWhy(cmd.OutOrStdout(), &f, files, patterns)
+			}
 			return runList(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), &f, files, patterns)
 		},
 	}
@@ -81,8 +84,10 @@ The JSON is described in docs/json.md.`,
 	flags.IntVarP(&f.pid, "pid", "p", 0, "list what process `PID` has mapped")
 	flags.BoolVarP(&f.all, "all", "a", false, "list what any process has mapped")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "show each location with its instruction")
+	flags.BoolVar(&f.why, "why", false, "tell whether the probes can be seen and traced, and if not why")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object a probe")
 	flags.BoolVar(&f.noCache, "no-cache", false, "neither use nor keep what is known of files without probes")
+	completeFlag(cmd, "pid", completePIDs)
 	cmd.AddCommand(newListURDT())
 	return cmd
 }
@@ -100,6 +105,9 @@ func (f *listFlags) check(cmd *cobra.Command, files, patterns []string) error {
 			return usagef("%v", err)
 		}
 	}
+	if f.why {
+		return f.checkWhy(byPID, files, patterns)
+	}
 	switch {
 	case byPID && f.all:
 		return usagef("-p and --all exclude each other")
@@ -111,6 +119,22 @@ func (f *listFlags) check(cmd *cobra.Command, files, patterns []string) error {
 		return usagef("-p %d: not a process id", f.pid)
 	case !byPID && !f.all && len(files) == 0:
 		return usagef("what is to be listed? Give -p PID, --all, a FILE or a DIR")
+	}
+	return nil
+}
+
+// checkWhy is check for --why.
+func (f *listFlags) checkWhy(byPID bool, files, patterns []string) error {
+	urdt := len(patterns) == 1 && strings.HasPrefix(patterns[0], "urdt:") && strings.Count(patterns[0], ":") > 1
+	switch {
+	case f.all:
+		return usagef("--why and --all exclude each other")
+	case byPID && f.pid <= 0:
+		return usagef("-p %d: not a process id", f.pid)
+	case len(patterns) > 1:
+		return usagef("--why takes one PROVIDER:PROBE, not %d", len(patterns))
+	case !byPID && len(files) == 0 && !urdt:
+		return usagef("which file is to be looked at? Give a FILE, or -p PID")
 	}
 	return nil
 }
@@ -165,12 +189,7 @@ func runList(ctx context.Context, out, errw io.Writer, f *listFlags, files, patt
 // listFiles finds the probes of files and of those in directories.
 func listFiles(ctx context.Context, errw io.Writer, files, patterns []string, noCache bool) (*usdt.Result, error) {
 	for i, name := range files {
-		if _, err := os.Lstat(name); !errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if path, err := usdt.FindFile(name); err == nil {
-			files[i] = path
-		}
+		files[i] = knownFile(name)
 	}
 	var cache *scan.Cache
 	if !noCache {
@@ -191,6 +210,17 @@ func listFiles(ctx context.Context, errw io.Writer, files, patterns []string, no
 		noMatch = nil // the reason is there already
 	}
 	return found, errors.Join(err, noMatch)
+}
+
+// knownFile returns the path of a file: if there is none of that name, that of the
+// program or library that the name means.
+func knownFile(name string) string {
+	if _, err := os.Lstat(name); name != "" && errors.Is(err, os.ErrNotExist) {
+		if path, err := usdt.FindFile(name); err == nil {
+			return path
+		}
+	}
+	return name
 }
 
 // withSites looks at the instructions of targets, file by file and several files at
