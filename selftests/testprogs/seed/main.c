@@ -6,9 +6,10 @@
 //	storm MS       loop_iter as fast as it goes  → fired N
 //	pace RATE MS   loop_iter RATE times a second → fired N
 //	values N       value N times                 → fired N
+//	value S L      value with S and L            → fired 1
 //
 // loop_iter has i and "message I", I counted up to a million and then from 0 again.
-// value has i % 100 and i * i * 7, i from 0.
+// value has i % 100 - 10 and i * i, i from 0.
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -57,6 +58,7 @@ int main(void)
 	puts("ready");
 	while (fgets(line, sizeof line, stdin)) {
 		long n, ms, fired = 0;
+		unsigned long large;
 		if (sscanf(line, "fire %ld", &n) == 1) {
 			while (fired < n) fire(fired++);
 		} else if (sscanf(line, "storm %ld", &ms) == 1) {
@@ -65,7 +67,10 @@ int main(void)
 		} else if (sscanf(line, "pace %ld %ld", &n, &ms) == 2) {
 			fired = pace(n, ms);
 		} else if (sscanf(line, "values %ld", &n) == 1) {
-			for (; fired < n; fired++) value_fire(fired % 100, (unsigned long)fired * fired * 7);
+			for (; fired < n; fired++) value_fire(fired % 100 - 10, (unsigned long)fired * fired);
+		} else if (sscanf(line, "value %ld %lu", &n, &large) == 2) {
+			value_fire(n, large);
+			fired = 1;
 		} else if (!strcmp(line, "enabled\n")) {
 			printf("enabled %d\n", loop_enabled());
 			continue;
