@@ -11,10 +11,11 @@ import (
 	"github.com/nopfire/nopfire/bpfside/trace/probespec"
 )
 
-// printError prints what has ended a command. Each of several errors has its own lines; one
-// that knows its place in an expression or a specification shows it.
+// printError prints what has ended a command. An error that knows its place in an
+// expression or a specification shows it, each of several.
 func printError(errw io.Writer, err error) {
-	if several, ok := err.(interface{ Unwrap() []error }); ok {
+	// Others that are made of several may have more to say than those.
+	if several, ok := err.(interface{ Unwrap() []error }); ok && isExpression(err) {
 		for _, e := range several.Unwrap() {
 			printError(errw, e)
 		}

@@ -68,13 +68,14 @@ func (t *tracer) run(cmd *cobra.Command, command []string) (err error) {
 			return err
 		}
 	}
-	if err := t.print(ctx, s, p); err != nil {
+	enough, err := t.print(ctx, s, p)
+	if err != nil || child == nil {
 		return err
 	}
-	if child != nil {
-		return child.wait()
+	if !enough && ctx.Err() == nil {
+		<-child.done // the trace has seen the end of the process before its parent
 	}
-	return nil
+	return child.wait()
 }
 
 // introduce says what is traced, to somebody at a terminal, and what is not there
@@ -113,8 +114,8 @@ type eventSource interface {
 }
 
 // print prints the events of the source until it ends, or until as many were printed as
-// are wanted.
-func (t *tracer) print(ctx context.Context, s eventSource, p eventPrinter) (err error) {
+// are wanted: then that is enough.
+func (t *tracer) print(ctx context.Context, s eventSource, p eventPrinter) (enough bool, err error) {
 	w := newLineWriter(t.out)
 	n := &traceNotes{w: t.errw, limit: rateLimiter{limit: t.flags.rate}}
 	stop := n.each(time.Second)
@@ -127,20 +128,20 @@ func (t *tracer) print(ctx context.Context, s eventSource, p eventPrinter) (err 
 			if n.take(err) {
 				continue
 			}
-			return err
+			return false, err
 		}
 		if !t.wants(&ev) || !n.pass(ev.Time) {
 			continue
 		}
 		line = p.append(line[:0], &ev)
 		if _, err := w.Write(line); err != nil {
-			return nil // Flush has it
+			return false, nil // Flush has it
 		}
 		if printed++; printed == int(t.flags.count) {
-			break
+			return true, nil
 		}
 	}
-	return nil
+	return false, nil
 }
 
 // wants reports whether the name of the thread and the message are to be printed.

@@ -230,7 +230,7 @@ func TestTracePrint(t *testing.T) {
 		var out, errs bytes.Buffer
 		tr := planOf(t, &tt.flags, `myapp:* "n=%d", n`)
 		tr.out, tr.errw = &out, &errs
-		err := tr.print(t.Context(), tt.events, tr.printer(time.Time{}, nil))
+		enough, err := tr.print(t.Context(), tt.events, tr.printer(time.Time{}, nil))
 		var got []string
 		for line := range strings.Lines(out.String()) {
 			_, value, _ := strings.Cut(strings.TrimSpace(line), "n=")
@@ -238,6 +238,9 @@ func TestTracePrint(t *testing.T) {
 		}
 		if s := strings.Join(got, " "); s != tt.out {
 			t.Errorf("%s: printed %s, want %s", tt.name, s, tt.out)
+		}
+		if want := tt.flags.count > 0 && len(got) == int(tt.flags.count); enough != want {
+			t.Errorf("%s: enough is %v", tt.name, enough)
 		}
 		if errs.String() != tt.notes {
 			t.Errorf("%s: notes\n%s\nwant\n%s", tt.name, &errs, tt.notes)
@@ -254,7 +257,7 @@ func TestTracePrintBroken(t *testing.T) {
 	tr := planOf(t, &traceFlags{}, "myapp:*")
 	tr.out, tr.errw = writerFunc(func([]byte) (int, error) { return 0, full }), io.Discard
 	events := fakeEvents{sampleEvent("a", 0), sampleEvent("a", 0)}
-	if err := tr.print(t.Context(), events, tr.printer(time.Time{}, nil)); !errors.Is(err, full) || err.Error() != full.Error() {
+	if _, err := tr.print(t.Context(), events, tr.printer(time.Time{}, nil)); !errors.Is(err, full) || err.Error() != full.Error() {
 		t.Errorf("error %v, want %v", err, full)
 	}
 }
