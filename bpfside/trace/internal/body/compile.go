@@ -347,7 +347,8 @@ func (u *unit) message(msg string) string {
 		case m[2] != "":
 			return m[2]
 		case m[3] != "":
-			return "arg" + m[3]
+			n, _ := strconv.Atoi(m[3])
+			return u.p.argName(n - 1)
 		}
 		return s
 	})

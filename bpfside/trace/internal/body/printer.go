@@ -86,6 +86,16 @@ var builtins = map[string]string{
 	"NULL":  "((void *)0)",
 }
 
+// argName returns the name of an argument that there surely is.
+func (p *printer) argName(i int) string {
+	if i >= 0 && i < len(p.in.Args) {
+		if j, ok := p.args[p.in.Args[i].Name]; ok && j == i {
+			return p.in.Args[i].Name
+		}
+	}
+	return "arg" + strconv.Itoa(i+1)
+}
+
 // argument returns the index of the argument that a name stands for.
 func (p *printer) argument(name string) (int, bool) {
 	i, ok := p.args[name]
@@ -139,20 +149,28 @@ func (p *printer) print(n *node) {
 		p.binary(n)
 	case nodeCond:
 		p.write("(")
-		p.print(n.args[0])
+		p.value(n.args[0])
 		p.mark(n.opOff)
 		p.write(" ? ")
-		p.print(n.args[1])
+		p.value(n.args[1])
 		p.write(" : ")
-		p.print(n.args[2])
+		p.value(n.args[2])
 		p.write(")")
 	case nodeCast:
 		p.write("((" + p.typeName(n.typ) + ")")
-		p.print(n.args[0])
+		p.value(n.args[0])
 		p.write(")")
 	case nodeSizeof:
 		p.sizeof(n)
 	}
+}
+
+// value writes an operand, which has to be a value: a struct is none.
+func (p *printer) value(n *node) {
+	if t := p.typeOf(n); t != nil && t.Kind == usdt.Struct {
+		p.fail(n.off, true, "%s", p.structs.notValue(t))
+	}
+	p.print(n)
 }
 
 // typeName returns a type that the user names in C.
@@ -218,11 +236,7 @@ func (p *printer) unknown(n *node) {
 	}
 	var names []string
 	for i := range p.in.Args {
-		name := p.in.Args[i].Name
-		if j, ok := p.args[name]; !ok || j != i {
-			name = "arg" + strconv.Itoa(i+1)
-		}
-		names = append(names, name)
+		names = append(names, p.argName(i))
 	}
 	p.fail(n.off, true, "%s is not known%s", n.text, suggest(n.text, "the arguments are", "the probe has no arguments", names))
 }
@@ -261,7 +275,7 @@ func (p *printer) index(n *node) {
 	if isComm(n.args[0]) {
 		p.write("comm_at(comm, ")
 		p.useComm()
-		p.print(n.args[1])
+		p.value(n.args[1])
 		p.write(")")
 		return
 	}
@@ -269,7 +283,7 @@ func (p *printer) index(n *node) {
 	p.pointer(n.args[0])
 	p.mark(n.opOff)
 	p.write("[")
-	p.print(n.args[1])
+	p.value(n.args[1])
 	p.write("])")
 }
 
@@ -342,7 +356,7 @@ func (p *printer) pointer(n *node) {
 		p.fail(n.off, true, "what this points to is not known")
 	}
 	if t == nil || t.Size != 4 || t.Kind != usdt.Pointer && !isText(t) {
-		p.print(n)
+		p.value(n)
 		return
 	}
 	wide := *t
@@ -406,7 +420,13 @@ func (p *printer) typeOf(n *node) *usdt.Type {
 	return nil
 }
 
-// isText tells whether a type is that of text by itself.
+// isText tells whether an expression is text by its type.
+func (p *printer) isText(n *node) bool {
+	t := p.typeOf(n)
+	return isText(t) || isHeader(t)
+}
+
+// isText tells whether a type is that of an address of text.
 func isText(t *usdt.Type) bool {
 	return t != nil && (t.Kind == usdt.String || t.Kind == usdt.Error || t.Kind == usdt.Bytes)
 }
@@ -421,10 +441,13 @@ func (p *printer) unary(n *node) {
 		return
 	}
 	p.write("(" + n.op)
-	if n.op == "*" {
+	switch n.op {
+	case "*":
 		p.pointer(x)
-	} else {
+	case "&":
 		p.print(x)
+	default:
+		p.value(x)
 	}
 	p.write(")")
 }
@@ -456,7 +479,7 @@ func (p *printer) binary(n *node) {
 			p.compareText(of, literal, whole, true)
 			p.write(" " + n.op + " 0)")
 			return
-		case isComm(x) || isComm(y) || isText(p.typeOf(x)) && isText(p.typeOf(y)):
+		case isComm(x) || isComm(y) || p.isText(x) && p.isText(y):
 			p.fail(n.opOff, true, "text can be compared with a literal only, and neither of the two is one")
 		}
 	}
@@ -465,14 +488,14 @@ func (p *printer) binary(n *node) {
 	p.mark(n.opOff)
 	p.write(" " + n.op + " ")
 	p.constantCount(n, y)
-	p.print(y)
+	p.value(y)
 	p.write(")")
 }
 
 // chain writes the first operand of n.
 func (p *printer) chain(n, x *node) {
 	if !chained(n, x) {
-		p.print(x)
+		p.value(x)
 		return
 	}
 	p.mark(x.off)
@@ -480,7 +503,7 @@ func (p *printer) chain(n, x *node) {
 	p.mark(x.opOff)
 	p.write(" " + x.op + " ")
 	p.constantCount(x, x.args[1])
-	p.print(x.args[1])
+	p.value(x.args[1])
 }
 
 // constantCount refuses what has no value in C and that no program can do.
