@@ -28,7 +28,7 @@ type Probe struct {
 //
 // A format needs as many expressions as it has directives. What a %s shows is captured
 // as a string. An expression that begins with a parenthesis stands behind a comma, or a
-// condition.
+// condition, unless it begins with a cast.
 //
 // What is wrong with the text is a *SyntaxError.
 func ParseTrace(text string) (*Probe, error) {
@@ -185,15 +185,20 @@ func join(parts []part) string {
 }
 
 // condition reads what stands in parentheses behind a probe, if anything does. Empty
-// ones are bcc's signature of a function.
+// ones are bcc's signature of a function, and a type is the cast of an expression.
 func (s *scanner) condition(c *trace.Clause) error {
 	s.blanks()
 	if s.peek() != '(' {
 		return nil
 	}
+	from := s.pos
 	sp, err := s.parenthesized()
 	if err != nil || sp.from == sp.to {
 		return err
+	}
+	if isType(s.text[sp.from:sp.to]) {
+		s.pos = from
+		return nil
 	}
 	c.Where, err = s.rewrite(sp)
 	return err

@@ -1,6 +1,7 @@
 package probespec
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -93,6 +94,24 @@ func isArg(word string) bool {
 	n, ok := strings.CutPrefix(word, "arg")
 	_, err := strconv.ParseUint(n, 10, 8)
 	return ok && err == nil
+}
+
+// typeWord matches the words of C's types of numbers.
+var typeWord = regexp.MustCompile(`^(const|volatile|signed|unsigned|char|short|int|long|bool|_Bool|void|size_t|ssize_t|u?int(8|16|32|64|ptr)_t|(__)?[us](8|16|32|64))$`)
+
+// isType tells whether a text is a type and not an expression: a pointer, or a type of
+// numbers.
+func isType(text string) bool {
+	if strings.HasSuffix(text, "*") {
+		return true
+	}
+	words := strings.Fields(text)
+	for _, w := range words {
+		if !typeWord.MatchString(w) {
+			return false
+		}
+	}
+	return len(words) > 0
 }
 
 // count writes a number of things.
