@@ -145,8 +145,10 @@ func cmdShop(ts *testscript.TestScript, neg bool, args []string) {
 				cmd.Wait()
 				return
 			case <-time.After(5 * time.Millisecond):
-				io.WriteString(in, "fire 1\n")
-				lines.Scan()
+				io.WriteString(in, "fire 6\n") // each probe once
+				for range 6 {
+					lines.Scan()
+				}
 			}
 		}
 	}()
