@@ -2,6 +2,7 @@ package body
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os/exec"
 	"strings"
 	"testing"
@@ -93,6 +94,80 @@ func TestOracle(t *testing.T) {
 		}
 		if got[i] != r.want {
 			t.Errorf("%s: %s by gcc, %s here", r.expr, got[i], r.want)
+		}
+	}
+}
+
+// An exprGen makes expressions that mean one thing only in C, with integers that wrap
+// around.
+type exprGen struct{ *rand.Rand }
+
+// expr returns one that is nested up to depth.
+func (g exprGen) expr(depth int) string {
+	leaves := []string{
+		"n", "u", "c", "big", "data_len", "ok", "arg11", "o->id", "o->next->id", "o->small", "o->port", "o->flag", "o->tag[1]",
+		"o->items[1].sku", "o->items[2].count", "o->matrix[1][2]", "o->first->sku", "0", "1", "7u", "-1", "255", "0x80000000", "1ul", "'a'", "0x7fffffffffffffff",
+	}
+	if depth == 0 || g.IntN(8) == 0 {
+		return leaves[g.IntN(len(leaves))]
+	}
+	x, y := g.expr(depth-1), g.expr(g.IntN(depth))
+	switch g.IntN(12) {
+	case 0:
+		return "(" + []string{"u8", "s8", "u16", "s16", "int", "u32", "long", "u64", "bool"}[g.IntN(9)] + ")(" + x + ")"
+	case 1:
+		return []string{"-", "~", "!", "+"}[g.IntN(4)] + "(" + x + ")"
+	case 2:
+		return "(" + x + ") " + []string{"/", "%"}[g.IntN(2)] + " ((u8)(" + y + ") | 1)"
+	case 3:
+		return "(" + x + ") " + []string{"<<", ">>"}[g.IntN(2)] + " ((" + y + ") & 15)"
+	case 4:
+		return "(" + x + ") ? " + y + " : " + g.expr(depth-1)
+	case 5:
+		return "(" + x + ") " + []string{"&&", "||"}[g.IntN(2)] + " (" + y + ")"
+	case 6, 7:
+		return "(" + x + ") " + []string{"<", ">", "<=", ">=", "==", "!="}[g.IntN(6)] + " (" + y + ")"
+	case 8:
+		return "o->items[(u8)(" + x + ") % 3].sku"
+	}
+	return "(" + x + ") " + []string{"+", "-", "*", "&", "|", "^"}[g.IntN(6)] + " (" + y + ")"
+}
+
+// Random expressions have the values that they have by gcc, and the types.
+func TestOracleRandom(t *testing.T) {
+	const functions = 30
+	g := exprGen{rand.New(rand.NewPCG(6, 6))}
+	var exprs []string
+	var lines strings.Builder
+	for range functions * MaxValues {
+		e := g.expr(5)
+		exprs = append(exprs, e)
+		fmt.Fprintf(&lines, "\tprintf(\"%%ld %%d%%c\\n\", (long)(%s), (int)sizeof((%[1]s)), (__typeof__((%[1]s)))-1 < (__typeof__((%[1]s)))1 ? 'i' : 'u');\n", e)
+	}
+	out, err := exec.Command(testutils.BuildC(t, fmt.Sprintf(oracleProgram, lines.String()), "-w", "-O0", "-fwrapv")).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Split(strings.TrimSpace(string(out)), "\n")
+	for i := 0; i < len(exprs); i += MaxValues {
+		part := exprs[i : i+MaxValues]
+		wanted, values, f := run(t, &Input{Args: worldArgs(), Values: part})
+		if !wanted {
+			t.Fatal("not wanted")
+		}
+		args, _ := world()
+		for j, e := range part {
+			v := f.Values[j]
+			if v.Arg >= 0 {
+				values[j] = args[v.Arg] // what is left to the caller
+			}
+			kind := "i"
+			if v.Kind == Uint || v.Kind == Bool {
+				kind = "u"
+			}
+			if got := fmt.Sprintf("%d %d%s", int64(values[j]), v.Size, kind); got != want[i+j] {
+				t.Errorf("%s: %s, by gcc %s", e, got, want[i+j])
+			}
 		}
 	}
 }
