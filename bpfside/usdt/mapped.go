@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/nopfire/nopfire/internal/feature"
 	"github.com/nopfire/nopfire/internal/procmaps"
@@ -148,10 +150,28 @@ func openMapped(pid int, m procmaps.Mapping) (*os.File, string, error) {
 		case byName != nil:
 			return nil, "", byName
 		case here || try == tries:
-			return openOtherwise(pid, now, err)
+			f, path, otherwise := openOtherwise(pid, now, err)
+			if otherwise != nil && (errors.Is(err, syscall.ESRCH) || errors.Is(err, os.ErrNotExist)) && ends(pid, now) {
+				otherwise = fmt.Errorf("process %d: %s: %w", pid, printable(m.Path), errUnmapped)
+			}
+			return f, path, otherwise
 		}
 		m = now
 	}
+}
+
+// ends reports whether a mapping goes within a moment. When a process ends, its first
+// thread may be gone while others still show the mappings: map_files has ESRCH then
+// (mm_access in kernel/fork.c), or ENOENT before Linux 6.14. So it is with a process that lives on without its first
+// thread, which is a fault that has to be told.
+func ends(pid int, m procmaps.Mapping) bool {
+	for range 20 {
+		if _, ok, err := findMapping(pid, m); err == nil && !ok {
+			return true
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	return false
 }
 
 // openMapping is openMapped for a mapping of any kind.
