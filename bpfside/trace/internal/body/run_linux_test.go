@@ -416,3 +416,28 @@ func TestAll(t *testing.T) {
 		t.Error("not wanted")
 	}
 }
+
+// What C leaves open has the value that docs/expressions.md gives it.
+func TestUndefined(t *testing.T) {
+	testutils.NeedBPF(t)
+	rows := []struct{ expr, want string }{
+		{"n / (n + 5)", "0"},
+		{"n % (n + 5)", "-5"},
+		{"u / (data_len - 8)", "0"},
+		{"big % (data_len - 8)", "9223372036854775809"},
+		{"u % (u32)(n + 5)", "4000000000"},
+		{"(long)n / (data_len - 8)", "0"},
+		{"(s64)n % (s64)(n + 5)", "-5"},
+		{"10 / (1 - 1)", "0"},
+		{"10 % (1 - 1)", "10"},
+		{"0x7fffffff + -n", "-2147483644"},
+		{"-(0x7fffffff + ok) / -1", "-2147483648"},
+		{"n[msg + 5]", "104"},
+	}
+	for _, r := range rows {
+		_, values, f := run(t, &Input{Args: worldArgs(), Values: []string{r.expr}})
+		if got := show(f.Values[0], values[0]); got != r.want {
+			t.Errorf("%s: %s, wanted %s", r.expr, got, r.want)
+		}
+	}
+}
