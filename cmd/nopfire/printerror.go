@@ -15,11 +15,15 @@ import (
 // expression or a specification shows it, each of several.
 func printError(errw io.Writer, err error) {
 	// Others that are made of several may have more to say than those.
-	if several, ok := err.(interface{ Unwrap() []error }); ok && isExpression(err) {
-		for _, e := range several.Unwrap() {
-			printError(errw, e)
+	if isExpression(err) {
+		for e := err; e != nil; e = errors.Unwrap(e) {
+			if several, ok := e.(interface{ Unwrap() []error }); ok {
+				for _, e := range several.Unwrap() {
+					printError(errw, e)
+				}
+				return
+			}
 		}
-		return
 	}
 	msg, text, off := err.Error(), "", -1
 	var expr *trace.ExprError

@@ -25,6 +25,11 @@ func TestPrintError(t *testing.T) {
 			"nopfire: unexpected '<'\n  arg1 >< 3\n        ^\n",
 		},
 		{
+			"several expressions", fmt.Errorf("trace: %w", errors.Join(
+				&trace.ExprError{Expr: "a", Off: 0, Msg: "one"}, &trace.ExprError{Expr: "b", Off: 1, Msg: "two"}, errors.New("three"))),
+			"nopfire: one\n  a\n  ^\nnopfire: two\n  b\n   ^\nnopfire: three\n",
+		},
+		{
 			"expression of a probe", &trace.ExprError{Expr: "a+b", Off: 0, Msg: `no argument "a"`, Probe: "app:x"},
 			"nopfire: app:x: no argument \"a\"\n  a+b\n  ^\n",
 		},

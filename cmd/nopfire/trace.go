@@ -106,6 +106,7 @@ Tracing needs the capabilities CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN).`,
 	fl.BoolVarP(&f.all, "all", "a", false, "trace all processes, also later ones: the default without -p")
 	fl.IntVarP(&f.tid, "tid", "L", 0, "trace thread `TID`")
 	fl.Int64Var(&f.uid, "uid", -1, "trace threads of user `UID`")
+	fl.Lookup("uid").DefValue = "0" // what pflag takes for none, and does not print
 	fl.StringVarP(&f.where, "where", "w", "", "a condition for all SPECs: an `EXPRESSION`")
 	fl.StringVar(&f.name, "name", "", "print events of threads with `TEXT` in their name")
 	fl.StringVarP(&f.message, "msg-filter", "f", "", "print events with `TEXT` in their message")

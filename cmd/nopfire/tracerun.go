@@ -50,7 +50,7 @@ func (t *tracer) run(cmd *cobra.Command, command []string) (err error) {
 		return err
 	}
 	defer s.Close()
-	note(t.errw, s.Problems()...)
+	noteSome(t.errw, s.Problems())
 	probes := s.Probes()
 	t.introduce(probes, child != nil)
 	if t.flags.duration > 0 {
@@ -106,6 +106,16 @@ func (t *tracer) introduce(probes []trace.SessionProbe, held bool) {
 		}
 	}
 	fmt.Fprintf(t.errw, "nopfire: tracing %s in %s; Ctrl-C ends\n", probeCount(names), where)
+}
+
+// noteSome prints the first of many problems, and how many there are: a pattern for
+// hundreds of probes may fit a condition of few.
+func noteSome(errw io.Writer, problems []error) {
+	const some = 10
+	note(errw, problems[:min(len(problems), some)]...)
+	if more := len(problems) - some; more > 0 {
+		note(errw, fmt.Errorf("%d more problems like these", more))
+	}
 }
 
 // An eventSource is a session, or what a test has for one.

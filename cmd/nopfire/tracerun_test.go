@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"math"
@@ -248,6 +249,38 @@ func TestTracePrint(t *testing.T) {
 		if !errors.Is(err, tt.err) {
 			t.Errorf("%s: error %v, want %v", tt.name, err, tt.err)
 		}
+	}
+}
+
+func TestNoteSome(t *testing.T) {
+	problems := make([]error, 12)
+	for i := range problems {
+		problems[i] = fmt.Errorf("problem %d", i)
+	}
+	for _, tt := range []struct {
+		n    int
+		last string
+	}{{0, ""}, {1, "nopfire: note: problem 0\n"}, {10, "nopfire: note: problem 9\n"}, {12, "nopfire: note: 2 more problems like these\n"}} {
+		var b strings.Builder
+		noteSome(&b, problems[:tt.n])
+		if got := strings.Count(b.String(), "\n"); got != min(tt.n, 11) || !strings.HasSuffix(b.String(), tt.last) {
+			t.Errorf("%d problems: %s", tt.n, &b)
+		}
+	}
+}
+
+// What is to be said is said while the trace goes on.
+func TestTraceNotesEach(t *testing.T) {
+	said := make(chan string, 16)
+	n := &traceNotes{w: writerFunc(func(p []byte) (int, error) { said <- string(p); return len(p), nil })}
+	stop := n.each(time.Millisecond)
+	n.take(&trace.LostError{Count: 3})
+	if got := <-said; got != "nopfire: 3 events lost: ring buffer full\n" {
+		t.Errorf("said %q", got)
+	}
+	stop()
+	if len(said) > 0 {
+		t.Errorf("said besides: %q", <-said)
 	}
 }
 
