@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/nopfire/nopfire/bpfside/trace"
-	"github.com/nopfire/nopfire/bpfside/usdt"
 	"github.com/nopfire/nopfire/emit"
 	"github.com/nopfire/nopfire/internal/testutils"
 )
@@ -114,11 +113,11 @@ type window struct {
 
 func openWindow(t testing.TB, l *life, providerName string) *window {
 	t.Helper()
-	found, err := usdt.ProcessTargets(os.Getpid(), providerName+":tick")
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := trace.NewSession(found.Targets, &trace.Options{BufferSize: 32 << 20})
+	session, err := trace.Start(trace.Query{
+		PID:     os.Getpid(),
+		Clauses: []trace.Clause{{Pattern: providerName + ":tick"}},
+		Options: &trace.Options{BufferSize: 32 << 20},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

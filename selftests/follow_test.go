@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/nopfire/nopfire/bpfside/trace"
-	"github.com/nopfire/nopfire/bpfside/usdt"
 	"github.com/nopfire/nopfire/internal/testutils"
 )
 
@@ -41,11 +40,7 @@ func waitFor(t *testing.T, what string, cond func() bool) {
 // traced, and one that is killed takes nothing with it.
 func TestFollow(t *testing.T) {
 	testutils.NeedBPF(t)
-	follower, err := usdt.NewFollower(nil, "selftest:*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := trace.NewFollowingSession(follower, nil)
+	session, err := trace.Start(trace.Query{Clauses: []trace.Clause{{Pattern: "selftest:*"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,18 +105,23 @@ func TestJVM(t *testing.T) {
 	testutils.NeedBPF(t)
 	testutils.Oracle(t, "bpftrace")
 	jvm := startJVM(t)
-	found, err := usdt.ProcessTargets(jvm.PID, "hotspot:method__entry", "hotspot:method__return", "hotspot:gc__begin", "hotspot:thread__start", "hotspot:class__loaded")
+	patterns := []string{"hotspot:method__entry", "hotspot:method__return", "hotspot:gc__begin", "hotspot:thread__start", "hotspot:class__loaded"}
+	found, err := usdt.ProcessTargets(jvm.PID, patterns...)
 	if err != nil || len(found.Problems) > 0 {
 		t.Fatal(err, found.Problems)
 	}
-	s, err := trace.NewSession(found.Targets, &trace.Options{
+	var clauses []trace.Clause
+	for _, p := range patterns {
+		clauses = append(clauses, trace.Clause{Pattern: p})
+	}
+	s, err := trace.Start(trace.Query{PID: jvm.PID, Clauses: clauses, Options: &trace.Options{
 		Strings: []string{
 			"method__*.arg2/arg3", "method__*.arg4/arg5", "method__*.arg6/arg7",
 			"thread__start.arg1/arg2", "class__loaded.arg1/arg2",
 		},
 		MaxString:  64,
 		BufferSize: 128 << 20, // all that happens before it is read
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

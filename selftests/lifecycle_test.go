@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/nopfire/nopfire/bpfside/trace"
-	"github.com/nopfire/nopfire/bpfside/usdt"
 	"github.com/nopfire/nopfire/internal/testutils"
 )
 
@@ -133,11 +132,7 @@ func TestUnusualForms(t *testing.T) {
 // with what was fired.
 func checkEmitter(t *testing.T, e *emitter, n int) {
 	t.Helper()
-	found, err := usdt.ProcessTargets(e.PID, "selftest:*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := trace.NewSession(found.Targets, nil)
+	session, err := trace.Start(trace.Query{PID: e.PID, Clauses: []trace.Clause{{Pattern: "selftest:*"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,13 +94,13 @@ func TestOddNotes(t *testing.T) {
 			targets = append(targets, target)
 		}
 	}
-	s, err := trace.NewSession(targets, nil)
+	s, err := trace.Start(trace.Query{PID: odd.PID, Clauses: []trace.Clause{{Pattern: "*:*"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if p := s.Problems(); len(p) > 0 {
-		t.Errorf("problems: %v", p)
+	if p := s.Problems(); len(p) != 5 {
+		t.Errorf("problems of the session: %v", p)
 	}
 	i := slices.IndexFunc(targets, func(target *usdt.Target) bool { return target.Name == "shares" })
 	// Three locations of one probe and one of another count in it.
@@ -148,7 +148,11 @@ func TestOddNotesOf32Bits(t *testing.T) {
 	if err != nil || len(res.Problems) > 0 {
 		t.Fatal(err, res.Problems)
 	}
-	s, err := trace.NewSession(res.Targets, &trace.Options{Strings: []string{"text.arg1"}})
+	s, err := trace.Start(trace.Query{
+		PID:     program.PID,
+		Clauses: []trace.Clause{{Pattern: "*:*"}},
+		Options: &trace.Options{Strings: []string{"text.arg1"}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

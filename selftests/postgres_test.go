@@ -189,12 +189,18 @@ func TestPostgres(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		targets []*usdt.Target
+		pid     int
+		path    string
 	}{
-		{"traced by pid", inProcess.Targets},
-		{"traced by file", inFile.Targets},
+		{"traced by pid", inProcess.Targets, conn.backend, ""},
+		{"traced by file", inFile.Targets, 0, postgres},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s, err := trace.NewSession(tc.targets, options)
+			q := trace.Query{PID: tc.pid, Options: options}
+			for _, p := range patterns {
+				q.Clauses = append(q.Clauses, trace.Clause{Path: tc.path, Pattern: p})
+			}
+			s, err := trace.Start(q)
 			if err != nil {
 				t.Fatal(err)
 			}

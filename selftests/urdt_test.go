@@ -122,7 +122,7 @@ func TestURDTSeenBySession(t *testing.T) {
 	if n := len(found.Targets[0].Locations); n != abi.Shards {
 		t.Errorf("%d locations", n)
 	}
-	s, err := trace.NewSession(found.Targets, nil)
+	s, err := trace.Start(trace.Query{Clauses: []trace.Clause{{Path: filepath.Join(dir, abi.Library), Pattern: "urdt:probe2"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,19 +25,11 @@ import (
 func traceNames(t *testing.T, pid int, names ...string) *trace.Session {
 	t.Helper()
 	testutils.NeedBPF(t)
-	var opts trace.Options
+	var clauses []trace.Clause
 	for _, text := range names {
-		n, ok, err := trace.ParseURDTName(text)
-		if err != nil || !ok {
-			t.Fatalf("%s: %v", text, err)
-		}
-		opts.URDT = append(opts.URDT, n)
+		clauses = append(clauses, trace.Clause{Pattern: text})
 	}
-	f, err := usdt.NewFollower(&usdt.FollowOptions{PID: pid}, trace.URDTPattern)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := trace.NewFollowingSession(f, &opts)
+	s, err := trace.Start(trace.Query{PID: pid, Clauses: clauses})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/nopfire/nopfire/bpfside/trace"
-	"github.com/nopfire/nopfire/bpfside/usdt"
 	"github.com/nopfire/nopfire/emit"
 	"github.com/nopfire/nopfire/internal/testutils"
 )
@@ -30,11 +29,7 @@ func BenchmarkEvents(b *testing.B) {
 	if err := p.Load(); err != nil {
 		b.Fatal(err)
 	}
-	found, err := usdt.ProcessTargets(os.Getpid(), "bench:hit")
-	if err != nil {
-		b.Fatal(err)
-	}
-	s, err := trace.NewSession(found.Targets, nil)
+	s, err := trace.Start(trace.Query{PID: os.Getpid(), Clauses: clauses("bench:hit")})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -17,7 +17,6 @@ type clause struct {
 	index   int
 	pattern usdt.Pattern
 	name    *URDTName // that it traces instead of the probes of the pattern; nil for none
-	notURDT bool
 
 	// What has become of it so far: under Session.attaching.
 	selected bool  // a probe was there to be traced
@@ -106,9 +105,6 @@ func (l Linear) buckets() uint64 {
 // takes reports whether the clause selects the probe of a target that was found in
 // the files of its Path.
 func (c *clause) takes(t *usdt.Target) bool {
-	if _, urdt := t.IsURDT(); urdt && c.notURDT {
-		return false
-	}
 	return c.name == nil && c.pattern.Match(t.Provider, t.Name)
 }
 

@@ -201,7 +201,7 @@ func TestExpressionsThatDoNotFit(t *testing.T) {
 		{name: "fits one", pattern: "fits:*", clause: trace.Clause{Where: "m == 2"}, events: 1, problem: "fits:one: expression m == 2: "},
 		{name: "fits none", pattern: "fits:*", clause: trace.Clause{Where: "x == 2"}, wrong: "x == 2", probe: "fits:one"},
 		{name: "captures what only one has", pattern: "fits:*", clause: trace.Clause{Capture: captures("arg1", "arg2")}, events: 1, problem: "fits:one: expression arg2: "},
-		{name: "is no expression", pattern: "fits:*", clause: trace.Clause{Where: "n == "}, wrong: "n == ", probe: "fits:one"},
+		{name: "is no expression", pattern: "fits:*", clause: trace.Clause{Where: "n == "}, wrong: "n == "},
 		{name: "is no expression, and no probe is there", pattern: "fits:later", later: true, clause: trace.Clause{Where: "n == "}, wrong: "n == "},
 		{name: "no probe is there", pattern: "fits:later", later: true, clause: trace.Clause{Where: "n == x->y"}},
 		{name: "a histogram of a string", pattern: "fits:*", clause: trace.Clause{Aggregate: trace.Log2Hist, Value: "comm"}, wrong: "comm", probe: "fits:one"},
@@ -247,6 +247,13 @@ func TestNoProbe(t *testing.T) {
 	}
 	q.Later = true
 	start(t, q)
+	q.Clauses[0].Where = "n +"
+	var ee *trace.ExprError
+	for _, q := range []trace.Query{q, {PID: 1 << 30, Clauses: q.Clauses}, {Clauses: []trace.Clause{{Path: "/no/such/file", Where: "n +", Pattern: ":x"}}}} {
+		if _, err := trace.Start(q); !errors.As(err, &ee) || ee.Expr != "n +" || errors.Is(err, os.ErrNotExist) {
+			t.Errorf("error %v, want the one of the expression before all others", err)
+		}
+	}
 	q = trace.Query{Clauses: []trace.Clause{{Path: "/no/such/file", Pattern: ":x"}}}
 	if _, err := trace.Start(q); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)

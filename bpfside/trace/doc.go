@@ -1,15 +1,7 @@
-// Package trace is the tracing session: probes go in, events with the values
-// of their arguments come out.
+// Package trace traces USDT probes: a [Query] goes in, events with the values of their
+// arguments come out, or counts and histograms.
 //
-// A [Session] assembles one small BPF program for each distinct layout of
-// arguments among its targets, attaches the programs through package usdt and
-// decodes the records they leave in a ring buffer. Nothing is compiled and no
-// other program is needed: the instructions are put together here, so a
-// session of a few probes starts within milliseconds.
-//
-//	found, err := usdt.ProcessTargets(pid, "myapp:*")
-//	…
-//	s, err := trace.NewSession(found.Targets, nil)
+//	s, err := trace.Start(trace.Query{PID: pid, Clauses: []trace.Clause{{Pattern: "myapp:*", Where: "ms > 100"}}})
 //	…
 //	defer s.Close()
 //	for ev, err := range s.Events(ctx) {
@@ -17,27 +9,43 @@
 //		fmt.Println(ev)
 //	}
 //
-// A session is for the targets that it is given, or, from NewFollowingSession, for
-// those that a [usdt.Follower] finds while it lasts: in processes that start later
-// and objects that are loaded later.
+// Each [Clause] of a query selects probes, by a pattern, in what one process or all
+// have mapped, or map later; in one file, whoever maps it; or tracepoints of URDT by
+// their names. It may have a condition, and says what of a hit is wanted: an event, with
+// all arguments or with the values of some expressions, or that it is counted.
+//
+//	probes ── Pattern, Path ──→ hits ── Where ──→ Capture ──→ Events   → Session.Events
+//	                                                      ──→ Count    → Session.Rows
+//	                                       Value, Capture ──→ Log2Hist → Session.Rows
+//
+// For each distinct layout of arguments among the probes of a clause a [Session] puts
+// together one small BPF program, and attaches it through package usdt. Expressions are
+// C, compiled by package bpfc; a clause without them compiles nothing. No other program
+// is needed, nor are headers: a session of a few probes starts within milliseconds.
 //
 // # What is promised
 //
-// A probe that is hit after NewSession has returned, or in a following session a
-// few milliseconds after its object was mapped, and before the session is
-// cancelled gives exactly one event. If the consumer is too slow and the ring
-// buffer is full, events are lost; they are counted ([Session.Lost]) and the
-// loss stands as a [*LostError] in the sequence of events.
+// A probe that is hit after Start has returned, or in an object that appears later a
+// few milliseconds after it was mapped, and before the session is cancelled gives
+// exactly one event, or is counted once, for each clause that selects it. If the
+// consumer is too slow and the ring buffer is full, events are lost; if there are more
+// keys than Options.MaxKeys, hits of further keys are. They are counted
+// ([Session.Lost]) and the loss stands as a [*LostError] in the sequence of events.
 //
 // An argument that cannot be read costs that argument only: its [Value] has
-// the reason in Err, its neighbours keep their places and values.
+// the reason in Err, its neighbours keep their places and values. A hit is lost if the
+// condition, or the value of a histogram, needs it. What an expression reads behind a
+// pointer that leads nowhere is 0.
+//
+// A file that is found under the path of a clause later, since it was replaced by
+// another, is not traced.
 //
 // # Types
 //
 // Names and types come from the metadata of an object made by package emit.
 // Other objects say size and sign only: their arguments are called arg1, arg2
 // and so on and are integers. A pointer is never followed on a guess;
-// [Options].Strings names the arguments that are to be read as strings.
+// [Options].Strings, or Capture.String, names those that are to be read as strings.
 //
 // # Privileges
 //

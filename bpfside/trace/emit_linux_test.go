@@ -16,8 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/nopfire/nopfire/bpfside/trace"
-	"github.com/nopfire/nopfire/bpfside/usdt"
-	"github.com/nopfire/nopfire/elfgen/stapsdt"
 	"github.com/nopfire/nopfire/emit"
 	"github.com/nopfire/nopfire/internal/testutils"
 )
@@ -232,27 +230,5 @@ func TestLongestStrings(t *testing.T) {
 				t.Errorf("%s of %d bytes arrives as %d, truncated %v", v.Type, lengths[i], got, v.Truncated)
 			}
 		}
-	}
-}
-
-// A probe whose events can never fit into the buffer is refused: each would be
-// lost, and nothing be there to say so.
-func TestEventLargerThanTheBuffer(t *testing.T) {
-	testutils.NeedBPF(t)
-	args := strings.TrimSpace(strings.Repeat("8@%rax ", 20))
-	o := &trace.Options{MaxString: trace.LimitMaxString, BufferSize: 1}
-	for i := range 20 {
-		o.Strings = append(o.Strings, fmt.Sprintf("arg%d", i+1))
-	}
-	s, err := trace.NewSession([]*usdt.Target{{Probe: usdt.Probe{
-		Provider: "p", Name: "n",
-		Locations: []usdt.Location{{Machine: stapsdt.X86_64, ArgString: args}},
-	}}}, o)
-	if want := "trace: p:n: an event of 82448 bytes does not fit into the buffer of 65536"; err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
-	}
-	if s != nil {
-		s.Close()
-		t.Error("a session beside the error")
 	}
 }

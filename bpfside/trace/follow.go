@@ -88,15 +88,15 @@ func (s *Session) apply(c usdt.Change) []error {
 			fresh = append(fresh, t)
 		}
 	}
-	return append(c.Problems, withoutGone(s.attach("", fresh))...)
+	return withoutGone(append(c.Problems, s.attach("", fresh)...))
 }
 
-// withoutGone drops problems of processes that have ended before they were attached
-// to, which is no fault.
+// withoutGone drops problems of processes that have ended before they were looked at,
+// or attached to, which is no fault.
 func withoutGone(problems []error) []error {
 	return slices.DeleteFunc(problems, func(err error) bool {
 		var ae *usdt.AttachError
-		return errors.As(err, &ae) && (errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH))
+		return errors.Is(err, syscall.ESRCH) || errors.As(err, &ae) && errors.Is(err, os.ErrNotExist)
 	})
 }
 

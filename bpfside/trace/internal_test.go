@@ -11,6 +11,7 @@ import (
 
 	"github.com/nopfire/nopfire/bpfside/usdt"
 	"github.com/nopfire/nopfire/elfgen/stapsdt"
+	"github.com/nopfire/nopfire/internal/testutils"
 )
 
 // target returns a target with one location.
@@ -259,5 +260,32 @@ func TestEventString(t *testing.T) {
 	ev = Event{Provider: "shop", Probe: "\u202eredro", Args: []Value{f.value(rec)}}
 	if got, want := ev.String(), `"shop:\u202eredro" "a\x1b[2J"=!(read "T\u009b2J" at 0x1: bad address)`; got != want {
 		t.Errorf("got %q, want %s", got, want)
+	}
+}
+
+// A probe whose events can never fit into the buffer is refused: each would be
+// lost, and nothing be there to say so.
+func TestEventLargerThanTheBuffer(t *testing.T) {
+	testutils.NeedBPF(t)
+	o := &Options{MaxString: LimitMaxString, BufferSize: 1}
+	for i := range 20 {
+		o.Strings = append(o.Strings, argName(i))
+	}
+	opts, err := o.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	clauses, err := parseClauses([]Clause{{Pattern: "p:n"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newSession(opts, clauses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	problems := s.attach("", []*usdt.Target{target(stapsdt.X86_64, strings.TrimSpace(strings.Repeat("8@%rax ", 20)))})
+	if want := "p:n: an event of 82448 bytes does not fit into the buffer of 65536"; len(problems) != 1 || problems[0].Error() != want {
+		t.Errorf("problems %v, want %s", problems, want)
 	}
 }

@@ -45,8 +45,6 @@ type Options struct {
 	// An entry says nothing about arguments whose type is known from metadata,
 	// unless that type is a pointer or an integer as wide as one.
 	Strings []string
-	// URDT are tracepoints that are defined at run time. Use Clause.Pattern.
-	URDT []URDTName
 }
 
 // Check returns why the options make no sense, nil if they do. Start asks it first.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/nopfire/nopfire/bpfside/trace"
 	"github.com/nopfire/nopfire/bpfside/usdt"
@@ -47,6 +48,27 @@ func TestPathBeforeTheProcess(t *testing.T) {
 	got := rows(t, s)
 	if len(got) != 2 || got[0].Count != 4 || got[1].Count != 4 || got[0].Comm != "prog" || got[1].Comm != "prog" {
 		t.Errorf("rows %+v", got)
+	}
+}
+
+// A file that a process is going to map is traced from its first instruction, and each
+// hit once when the follower has found it, too.
+func TestFilesOfAProcess(t *testing.T) {
+	testutils.NeedBPF(t)
+	prog := testutils.BuildC(t, sdtProgram)
+	child := testutils.StartCmd(t, exec.Command("sh", "-c", `echo held; read go; exec "$1"`, "sh", prog))
+	child.ReadLine()
+	s := start(t, trace.Query{PID: child.PID, Later: true, Clauses: clauses("seq:*"), Files: []string{prog, "/proc/self/exe"}})
+	child.WriteLine("go")
+	child.ReadLine()
+	child.WriteLine("2")
+	child.ReadLine()
+	next(t, s, 9)
+	time.Sleep(50 * time.Millisecond) // the follower has seen it
+	child.WriteLine("3")
+	child.ReadLine()
+	if events := drain(t, s); len(events) != 13 {
+		t.Errorf("%d events, want 13", len(events))
 	}
 }
 

@@ -100,6 +100,10 @@ type Query struct {
 	// Later makes it no error that a pattern finds nothing in the process yet:
 	// one that has still to execute its program, say.
 	Later bool
+	// Files are files that the process is going to map: what clauses without a
+	// Path select there is attached to before it does. A file without a probe is
+	// no error.
+	Files []string
 	// Clauses say which probes, and what of them. A hit that several select
 	// gives something for each.
 	Clauses []Clause

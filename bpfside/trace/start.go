@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,16 @@ func Start(q Query) (*Session, error) {
 	return s, nil
 }
 
+// mistakes returns what is wrong with the expressions of clauses whatever the probe:
+// what a person who has made a mistake wants to hear before anything else.
+func mistakes(clauses []*clause) error {
+	var errs []error
+	for _, c := range clauses {
+		errs = append(errs, c.check())
+	}
+	return errors.Join(errs...)
+}
+
 // start is Start with the interval of the follower, for tests.
 func start(q Query, interval time.Duration) (*Session, error) {
 	opts, err := q.Options.withDefaults()
@@ -42,6 +53,14 @@ func start(q Query, interval time.Duration) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	s, err := startClauses(&q, opts, clauses, interval)
+	if err != nil {
+		return nil, cmp.Or(mistakes(clauses), err)
+	}
+	return s, nil
+}
+
+func startClauses(q *Query, opts Options, clauses []*clause, interval time.Duration) (*Session, error) {
 	if q.PID < 0 {
 		return nil, fmt.Errorf("process %d: %w", q.PID, os.ErrNotExist)
 	}
@@ -53,7 +72,7 @@ func start(q Query, interval time.Duration) (*Session, error) {
 		return nil, err
 	}
 	s.pid = q.PID
-	if err := s.begin(q.Later, interval); err != nil {
+	if err := s.begin(q, interval); err != nil {
 		s.abandon()
 		return nil, err
 	}
@@ -62,7 +81,7 @@ func start(q Query, interval time.Duration) (*Session, error) {
 }
 
 // begin attaches to what is there.
-func (s *Session) begin(later bool, interval time.Duration) error {
+func (s *Session) begin(q *Query, interval time.Duration) error {
 	if err := s.attachPaths(); err != nil {
 		return err
 	}
@@ -72,8 +91,16 @@ func (s *Session) begin(later bool, interval time.Duration) error {
 		if err != nil {
 			return err
 		}
-		s.beginFollowing(f)
-		if s.pid != 0 && !later {
+		s.follow = newFollowing(f)
+		if s.urdt != nil {
+			s.problems = append(s.problems, s.attachKnown(s.pid)...)
+		}
+		s.problems = append(s.problems, s.attachFiles(q.Files, patterns)...)
+		for c := range f.Changes(context.Background()) {
+			s.problems = append(s.problems, s.apply(c)...)
+			break
+		}
+		if s.pid != 0 && !q.Later {
 			if err := s.unmatched(); err != nil {
 				return err
 			}
@@ -83,18 +110,6 @@ func (s *Session) begin(later bool, interval time.Duration) error {
 		return err
 	}
 	return s.hopeless()
-}
-
-// beginFollowing attaches to what a follower finds at once.
-func (s *Session) beginFollowing(f *usdt.Follower) {
-	s.follow = newFollowing(f)
-	if s.urdt != nil {
-		s.problems = append(s.problems, s.attachKnown(s.pid)...)
-	}
-	for c := range f.Changes(context.Background()) {
-		s.problems = append(s.problems, s.apply(c)...)
-		break
-	}
 }
 
 // run starts what goes on beside the consumer.
@@ -188,6 +203,22 @@ func (s *Session) attachPath(path string) error {
 	}
 	s.problems = append(s.problems, s.attach(path, res.Targets)...)
 	return nil
+}
+
+// attachFiles attaches to files that a process is going to map, for the clauses without
+// a path. The follower finds them attached.
+func (s *Session) attachFiles(files, patterns []string) (problems []error) {
+	for _, file := range files {
+		res, err := usdt.FileTargets(file, patterns...)
+		if err != nil && !errors.Is(err, usdt.ErrNoProbe) {
+			problems = append(problems, err)
+		}
+		for _, t := range res.Targets {
+			t.PID = s.pid
+		}
+		problems = append(append(problems, res.Problems...), s.attach("", res.Targets)...)
+	}
+	return problems
 }
 
 // findFile returns the path of the file that a name means to a process, or, if that

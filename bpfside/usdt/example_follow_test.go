@@ -12,7 +12,7 @@ import (
 )
 
 // Tell which processes have the probes of an application, now and later. To trace
-// them see trace.NewFollowingSession, or attach to Added with AttachUSDT and close
+// them see trace.Start, or attach to Added with AttachUSDT and close
 // the links of Removed.
 func ExampleFollower() {
 	f, err := usdt.NewFollower(nil, "myapp:*")

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/nopfire/nopfire/bpfside/trace"
-	"github.com/nopfire/nopfire/bpfside/usdt"
 	"github.com/nopfire/nopfire/internal/testutils"
 )
 
@@ -37,11 +36,7 @@ func TestTracedFromOutside(t *testing.T) {
 	}
 
 	testutils.NeedBPF(t)
-	found, err := usdt.ProcessTargets(server.PID, "httpserver:*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := trace.NewSession(found.Targets, nil)
+	s, err := trace.Start(trace.Query{PID: server.PID, Clauses: []trace.Clause{{Pattern: "httpserver:*"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/nopfire/nopfire/bpfside/trace"
-	"github.com/nopfire/nopfire/bpfside/usdt"
 	"github.com/nopfire/nopfire/internal/testutils"
 )
 
@@ -21,11 +20,7 @@ func TestTracedFromOutside(t *testing.T) {
 	}
 
 	testutils.NeedBPF(t)
-	found, err := usdt.ProcessTargets(pool.PID, "workerpool:*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := trace.NewSession(found.Targets, nil)
+	s, err := trace.Start(trace.Query{PID: pool.PID, Clauses: []trace.Clause{{Pattern: "workerpool:*"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

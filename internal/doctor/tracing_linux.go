@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/nopfire/nopfire/bpfside/trace"
-	"github.com/nopfire/nopfire/bpfside/usdt"
 	"github.com/nopfire/nopfire/emit"
 	"github.com/nopfire/nopfire/internal/feature"
 	"github.com/nopfire/nopfire/internal/procmaps"
@@ -184,11 +183,7 @@ func tryProbe() (err error) {
 	if err != nil {
 		return fmt.Errorf("define a probe: %w", err)
 	}
-	found, err := usdt.ProcessTargets(os.Getpid(), "nopfire_doctor:trial")
-	if err != nil {
-		return fmt.Errorf("find a probe of this process: %w", err)
-	}
-	s, err := trace.NewSession(found.Targets, nil)
+	s, err := trace.Start(trace.Query{PID: os.Getpid(), Clauses: []trace.Clause{{Pattern: "nopfire_doctor:trial"}}})
 	if err != nil {
 		return err
 	}
