@@ -256,7 +256,7 @@ func fits(prog *ebpf.Program, m Method) error {
 func holders(id FileID, places []place) []string {
 	var out []string
 	// What cannot be asked for is not known.
-	_ = eachConflict(id, places, func(_ uint64, holder string) bool {
+	_ = eachConflict(id, places, mayBeFile, func(_ uint64, holder string) bool {
 		out = append(out, holder)
 		return false
 	})
@@ -264,8 +264,9 @@ func holders(id FileID, places []place) []string {
 }
 
 // eachConflict calls fn for each place at which a link stands with another semaphore;
-// if it returns false, for no more places of that link.
-func eachConflict(id FileID, places []place, fn func(offset uint64, holder string) bool) error {
+// if it returns false, for no more places of that link. Is decides by the path that a
+// link shows whether it is of the file.
+func eachConflict(id FileID, places []place, is func(path string, id FileID) bool, fn func(offset uint64, holder string) bool) error {
 	refCtr := make(map[uint64]uint64, len(places))
 	for _, p := range places {
 		refCtr[p.offset] = p.refCtr
@@ -274,7 +275,7 @@ func eachConflict(id FileID, places []place, fn func(offset uint64, holder strin
 	defer it.Close()
 	for it.Next() {
 		info, err := it.Link.Info()
-		if err != nil || info.UprobeMulti() == nil || !isFile(info.UprobeMulti().File, id) {
+		if err != nil || info.UprobeMulti() == nil || !is(info.UprobeMulti().File, id) {
 			continue
 		}
 		offs, _ := info.UprobeMulti().Offsets()
@@ -292,13 +293,9 @@ func eachConflict(id FileID, places []place, fn func(offset uint64, holder strin
 	return it.Err()
 }
 
-// isFile reports whether a path, as a link shows it, may lead to a file. A path
+// mayBeFile reports whether a path, as a link shows it, may lead to a file. A path
 // that leads nowhere, as that of a memfd, may.
-func isFile(path string, id FileID) bool {
-	st, err := os.Stat(path)
-	if err != nil {
-		return true
-	}
-	got, err := identityOf(st)
-	return err == nil && got.sameFile(id)
+func mayBeFile(path string, id FileID) bool {
+	_, err := os.Stat(path)
+	return err != nil || isFile(path, id)
 }

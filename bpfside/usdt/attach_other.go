@@ -29,4 +29,6 @@ func attachGroups(_ *ebpf.Program, groups []*group, o *Options) ([]link.Link, er
 func together([]link.Link) link.Link { return nil }
 
 // eachConflict finds none: nobody traces here.
-func eachConflict(FileID, []place, func(uint64, string) bool) error { return nil }
+func eachConflict(FileID, []place, func(string, FileID) bool, func(uint64, string) bool) error {
+	return nil
+}

@@ -179,14 +179,20 @@ func (d *diagnoser) good(step string, text func() string) (end func()) {
 	d.told = make(map[Reason]int)
 	from := len(d.Checks)
 	return func() {
-		for _, c := range slices.Clone(d.Checks[from:]) {
-			if n := d.told[c.Reason] - maxLines; n > 0 {
-				d.told[c.Reason] = 0
-				d.add(Check{Step: step, Severity: c.Severity, Reason: c.Reason, Text: fmt.Sprintf("the same of %s", count(n, "more probe"))})
-			}
-		}
+		d.more(step, from)
 		if len(d.Checks) == from {
 			d.ok(step, "%s", text())
+		}
+	}
+}
+
+// more tells how many answers for single probes few has left out, of those from a
+// place in Checks on.
+func (d *diagnoser) more(step string, from int) {
+	for _, c := range slices.Clone(d.Checks[from:]) {
+		if n := d.told[c.Reason] - maxLines; n > 0 && c.Step == step {
+			d.told[c.Reason] = 0
+			d.add(Check{Step: step, Severity: c.Severity, Reason: c.Reason, Text: "the same of " + count(n, "more probe")})
 		}
 	}
 }

@@ -192,15 +192,7 @@ func (d *diagnoser) checkInstructions() {
 	const step = "instruction"
 	d.sites = newSiteReader(d.file, d.image.size, d.Path, d.dec).all(d.targets)
 	costs := make(map[Cost]int)
-	defer d.good(step, func() string {
-		var parts []string
-		for c := Cost(0); int(c) < len(costNames); c++ {
-			if costs[c] > 0 {
-				parts = append(parts, fmt.Sprintf("%d %s", costs[c], c))
-			}
-		}
-		return "cost when traced: " + strings.Join(parts, ", ")
-	})()
+	d.told = make(map[Reason]int)
 	for i, t := range d.targets {
 		sites := d.sites[i]
 		d.judge(t, step, tallyOf(t, func(i int) (Reason, error) {
@@ -228,6 +220,16 @@ func (d *diagnoser) checkInstructions() {
 			d.against(t, Caution, step, y.why, "%d of %s: %v", y.n, count(len(t.Locations), "location"), y.first)
 		}
 	}
+	d.more(step, 0)
+	var parts []string
+	for c := Cost(0); int(c) < len(costNames); c++ {
+		if costs[c] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", costs[c], c))
+		}
+	}
+	if len(parts) > 0 {
+		d.ok(step, "cost when traced: %s", strings.Join(parts, ", "))
+	}
 }
 
 // checkSemaphores looks at the counters that tracers raise.
@@ -243,6 +245,7 @@ func (d *diagnoser) checkSemaphores() {
 	shared := make(map[uint64]int)
 	for _, t := range d.targets {
 		has := false
+		var two error // and so the kernel takes none
 		byOffset := make(map[uint64]uint64)
 		d.judge(t, step, tallyOf(t, func(i int) (Reason, error) {
 			loc := &t.Locations[i]
@@ -259,12 +262,14 @@ func (d *diagnoser) checkSemaphores() {
 				shared[loc.RefCtrOffset]++
 			}
 			if first, ok := byOffset[loc.Offset]; ok && first != loc.RefCtrOffset {
-				d.bad[t] = true // the kernel takes none of them
-				return ReasonTwoSemaphores, twoSemaphores(loc.Offset, first, loc.RefCtrOffset)
+				two = twoSemaphores(loc.Offset, first, loc.RefCtrOffset)
 			}
 			byOffset[loc.Offset] = loc.RefCtrOffset
 			return "", nil
 		}))
+		if two != nil {
+			d.against(t, Fault, step, ReasonTwoSemaphores, "%v", two)
+		}
 		if has {
 			with++
 		}
@@ -331,7 +336,7 @@ func (d *diagnoser) checkTracers() {
 	}
 	told := make(map[*Target]bool)
 	defer d.good(step, func() string { return "no BPF link holds a location with another semaphore" })()
-	err := eachConflict(d.image.file.ID, places, func(offset uint64, holder string) bool {
+	err := eachConflict(d.image.file.ID, places, isFile, func(offset uint64, holder string) bool {
 		if t := owner[offset]; !told[t] {
 			told[t] = true
 			d.against(t, Fault, step, ReasonConflict, "%s holds the location at %#x", holder, offset)

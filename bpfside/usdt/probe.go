@@ -1,6 +1,7 @@
 package usdt
 
 import (
+	"os"
 	"strings"
 
 	"github.com/nopfire/nopfire/elfgen/stapsdt"
@@ -214,3 +215,13 @@ type FileID struct {
 
 // sameFile reports whether a and b are the same file, changed or not.
 func (a FileID) sameFile(b FileID) bool { return a.Dev == b.Dev && a.Inode == b.Inode }
+
+// isFile reports whether a path leads to a file.
+func isFile(path string, id FileID) bool {
+	st, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	got, err := identityOf(st)
+	return err == nil && got.sameFile(id)
+}
