@@ -110,16 +110,25 @@ func (c *counter) count(ctx context.Context, s countSource, view countView) erro
 	ctx, cancel := context.WithCancel(ctx)
 	n := &traceNotes{w: c.errw}
 	stop := n.each(time.Second)
-	defer stop()
+	full := false
+	defer func() {
+		stop()
+		if full {
+			fmt.Fprintln(c.errw, "nopfire: note: --max-keys N counts more keys")
+		}
+	}()
 	ended := make(chan error, 1)
 	go func() {
+		var broken error
 		for _, err := range s.Events(ctx) {
+			var lost *trace.LostError
+			full = full || errors.As(err, &lost) && lost.Reason == trace.TooManyKeys
 			if err != nil && !n.take(err) {
-				ended <- err
-				return
+				broken = err
+				break
 			}
 		}
-		ended <- nil
+		ended <- broken
 	}()
 	running := true
 	defer func() {

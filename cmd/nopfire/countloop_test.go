@@ -85,7 +85,7 @@ func TestCountLoop(t *testing.T) {
 			}},
 			fakeView{},
 			[]uint64{10},
-			"nopfire: note: no access\nnopfire: 5 hits not counted: too many different keys\n", nil,
+			"nopfire: note: no access\nnopfire: 5 hits not counted: too many different keys\nnopfire: note: --max-keys N counts more keys\n", nil,
 		},
 		{"an error of the session, after what was counted", countFlags{}, fakeCounts{events: []error{broken}}, fakeView{}, []uint64{10}, "", broken},
 		{"no snapshot", countFlags{}, fakeCounts{ends: true, rowErr: broken}, fakeView{}, nil, "", broken},
