@@ -196,7 +196,7 @@ func (s *Session) program(l *layout) (*ebpf.Program, error) {
 	maps := programMaps{ring: s.ring, lost: s.lost, comms: s.comms}
 	if l.count != nil {
 		var err error
-		if maps.counts, err = s.countsOf(l.size); err != nil {
+		if maps.counts, err = s.countsOf(l.count.clause, l.size); err != nil {
 			return nil, err
 		}
 	}

@@ -110,12 +110,3 @@ func (c *clause) takes(t *usdt.Target) bool {
 
 // counts reports whether hits are counted, and are no events.
 func (c *clause) counts() bool { return c.Aggregate != Events }
-
-// key tells clauses apart by what their programs do with the values of the same
-// expressions.
-func (c *clause) key() string {
-	if !c.counts() {
-		return ""
-	}
-	return fmt.Sprintf(" %d %t %v", c.Aggregate, c.ByProcess, c.Linear)
-}

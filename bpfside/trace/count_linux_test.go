@@ -339,6 +339,7 @@ func TestTooManyKeys(t *testing.T) {
 	s := newShop(t, "full")
 	ses := start(t, trace.Query{PID: os.Getpid(), Options: &trace.Options{MaxKeys: 4}, Clauses: []trace.Clause{
 		{Pattern: "full:sold", Aggregate: trace.Count, Capture: captures("n")},
+		{Pattern: "full:sold", Aggregate: trace.Count, Capture: captures("n / 3")}, // has room of its own
 	}})
 	s.fire()
 	s.fire()
@@ -350,7 +351,8 @@ func TestTooManyKeys(t *testing.T) {
 	if ses.Lost() != 12 {
 		t.Errorf("%d lost", ses.Lost())
 	}
-	if got, want := lines(rows(t, ses)), "full:sold n=0 2\nfull:sold n=1 2\nfull:sold n=2 2\nfull:sold n=3 2\n"; got != want {
+	if got, want := lines(rows(t, ses)), "full:sold n=0 2\nfull:sold n=1 2\nfull:sold n=2 2\nfull:sold n=3 2\n"+
+		"full:sold n / 3=0 6\nfull:sold n / 3=1 6\nfull:sold n / 3=2 6\nfull:sold n / 3=3 2\n"; got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }

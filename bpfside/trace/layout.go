@@ -205,7 +205,7 @@ func (p *planner) number(src source, expr string) error {
 	}
 	switch {
 	case src.comm || form == formFloat32 || form == formFloat64 || form.op() != opWord:
-		return &misfit{errs: []*ExprError{{Expr: expr, Off: -1, Msg: "no integer, as the value of a histogram has to be,"}}}
+		return &misfit{errs: []*ExprError{{Expr: expr, Off: -1, Msg: "no integer, which the value of a histogram has to be"}}}
 	case form == formInt:
 		p.l.count.signed = true
 	}

@@ -29,10 +29,11 @@ type Options struct {
 	// BufferSize is the size of the ring buffer in bytes, rounded up to a
 	// power of two; 0 means DefaultBufferSize.
 	BufferSize int
-	// MaxKeys is the number of different keys that are counted; 0 means
-	// DefaultMaxKeys. Each bucket of a histogram that is not empty is one. Keys
-	// of about the same size share that number, whatever their clause. Hits of
-	// further keys are counted as lost.
+	// MaxKeys is the number of different keys that are counted of a clause; 0
+	// means DefaultMaxKeys. Each bucket of a histogram that is not empty is one.
+	// (Keys of the same clause that differ much in size, as those of different
+	// probes may, have that number each.) Hits of further keys are counted as
+	// lost.
 	MaxKeys int
 	// Strings says which arguments are addresses of strings, for probes
 	// without metadata: [PROBE.]ARG[/LENGTH]. ARG is a name or "argN", counted

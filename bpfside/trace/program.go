@@ -117,7 +117,7 @@ func (l *layout) key() string {
 		fmt.Fprintf(&b, "n%q%t%d %d", l.names.hash.Text, l.names.second, l.names.nargs, l.names.turn)
 	}
 	if l.count != nil {
-		fmt.Fprintf(&b, "c%s %t", l.count.clause.key(), l.count.signed)
+		fmt.Fprintf(&b, "c%d %t", l.count.clause.index, l.count.signed)
 		l.count.value.key(&b)
 	}
 	return b.String()

@@ -6,11 +6,12 @@ import "fmt"
 const (
 	// MaxCaptures is the largest number of expressions that a clause captures.
 	MaxCaptures = 12
-	// DefaultMaxKeys is the number of different keys that a session counts
+	// DefaultMaxKeys is the number of different keys that are counted of a clause
 	// unless Options say otherwise.
 	DefaultMaxKeys = 65536
 	// LimitKeyString is how many bytes of a string can be part of a key: a key
-	// lies on the stack of a BPF program, which has 512 bytes.
+	// lies on the stack of a BPF program, which has 512 bytes. Of several strings
+	// it may be less.
 	LimitKeyString = 128
 )
 

@@ -17,11 +17,16 @@ import (
 // maxComms bounds the names of processes that are remembered.
 const maxComms = 1 << 14
 
-// countsOf returns the map that counts keys of a size.
-func (s *Session) countsOf(size int) (*ebpf.Map, error) {
+// A countsKey tells maps of counts apart: each clause has its own, so that one that is
+// full costs no other anything, and one for each size of keys.
+type countsKey struct{ clause, size int }
+
+// countsOf returns the map that counts keys of a size for a clause.
+func (s *Session) countsOf(c *clause, size int) (*ebpf.Map, error) {
 	s.countsMu.Lock()
 	defer s.countsMu.Unlock()
-	if m := s.counts[size]; m != nil {
+	key := countsKey{c.index, size}
+	if m := s.counts[key]; m != nil {
 		return m, nil
 	}
 	m, err := ebpf.NewMap(&ebpf.MapSpec{
@@ -31,7 +36,7 @@ func (s *Session) countsOf(size int) (*ebpf.Map, error) {
 	if err != nil {
 		return nil, explain("create map of counts", err)
 	}
-	s.counts[size] = m
+	s.counts[key] = m
 	return m, nil
 }
 

@@ -56,7 +56,7 @@ type Session struct {
 	close    sync.Once
 	closeErr error
 	countsMu sync.Mutex        // guards counts, and comms against Close
-	counts   map[int]*ebpf.Map // by the size of their keys
+	counts   map[countsKey]*ebpf.Map
 }
 
 // newSession returns a session that is attached to nothing so far.
@@ -64,7 +64,7 @@ func newSession(opts Options, clauses []*clause) (_ *Session, err error) {
 	s := &Session{
 		opts: opts, clauses: clauses, finished: make(chan struct{}),
 		progs: make(map[string]*ebpf.Program), bodies: make(map[string]*compiled),
-		links: make(map[fileKey][]link.Link), counts: make(map[int]*ebpf.Map),
+		links: make(map[fileKey][]link.Link), counts: make(map[countsKey]*ebpf.Map),
 	}
 	if s.boot, err = bootTime(); err == nil {
 		s.ns, err = ownPIDNamespace()

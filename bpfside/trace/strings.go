@@ -25,7 +25,7 @@ func parseStringRule(s string) (stringRule, error) {
 	}
 	var counted bool
 	r.arg, r.len, counted = strings.Cut(r.arg, "/")
-	if r.arg == "" || counted && r.len == "" || strings.HasPrefix(s, ".") {
+	if r.arg == "" || counted && r.len == "" || strings.Contains(r.len, "/") || strings.HasPrefix(s, ".") {
 		return r, fmt.Errorf("string argument %q: want [PROBE.]ARG[/LENGTH], such as arg1 or method__entry.arg2/arg3", s)
 	}
 	return r, nil

@@ -21,7 +21,7 @@ func TestParseStringRule(t *testing.T) {
 			t.Errorf("%q: %+v, %v; want %+v", row.text, got, err, row.want)
 		}
 	}
-	for _, text := range []string{"", ".", ".arg1", "probe.", "arg1/", "/arg2", "probe./arg2"} {
+	for _, text := range []string{"", ".", ".arg1", "probe.", "arg1/", "/arg2", "probe./arg2", "a/b/c"} {
 		if got, err := parseStringRule(text); err == nil {
 			t.Errorf("%q: %+v, want an error", text, got)
 		} else if !strings.Contains(err.Error(), "[PROBE.]ARG[/LENGTH]") {
