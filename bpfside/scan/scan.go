@@ -78,7 +78,7 @@ func (e *DeniedError) Unwrap() error { return fs.ErrPermission }
 // and of all ELF files in each that is a directory and below it.
 //
 // In directories it looks at regular files alone, at each file once, however many
-// names it has, and follows no symbolic links. It does not enter other file systems
+// names it has or if it was named itself, and follows no symbolic links. It does not enter other file systems
 // that hold no files of users, such as proc and sysfs, nor what is mounted on a
 // directory dev. A directory or file in there that cannot be read is a Problem.
 //
@@ -110,14 +110,8 @@ func Files(ctx context.Context, paths []string, o *Options) (*Result, error) {
 	w.run(workers)
 	stopProgress()
 
-	slices.SortStableFunc(w.found, func(a, b found) int {
-		if a.root != b.root {
-			return a.root - b.root
-		}
-		return strings.Compare(a.file.Path, b.file.Path)
-	})
 	res := &Result{Problems: w.problems, Stats: w.stats.get()}
-	for _, f := range w.found {
+	for _, f := range w.once() {
 		res.Files = append(res.Files, f.file)
 	}
 	slices.SortStableFunc(res.Problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })

@@ -138,6 +138,25 @@ func TestFilesNamed(t *testing.T) {
 	}
 }
 
+// A file that was named is not there once more for the directory that it is in.
+func TestFilesNamedInDirectory(t *testing.T) {
+	dir := t.TempDir()
+	app, lib := filepath.Join(dir, "app"), filepath.Join(dir, "lib")
+	write(t, app, object(t, "app", "one"))
+	write(t, lib, object(t, "lib", "x"))
+	for _, args := range [][]string{{app, dir}, {dir, app}} {
+		res, err := scan.Files(context.Background(), args, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := names(t, dir, res)
+		slices.Sort(got)
+		if runtime.GOOS != "windows" && !slices.Equal(got, []string{"app app:one", "lib lib:x"}) {
+			t.Errorf("%q: found %q", args, got)
+		}
+	}
+}
+
 // A directory that must not be read is told, and hides nothing.
 func TestFilesDenied(t *testing.T) {
 	if os.Geteuid() == 0 {

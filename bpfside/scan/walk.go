@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,9 +28,12 @@ type task struct {
 
 // A found is a file with probes.
 type found struct {
-	root int
-	file *usdt.File
+	root  int
+	file  *usdt.File
+	named bool // and not met in a directory
 }
+
+func (f *found) key() fileKey { return fileKey{f.file.ID.Dev, f.file.ID.Inode} }
 
 // A rootError is the fault of a path that was given.
 type rootError struct {
@@ -132,7 +137,7 @@ func (w *walker) do(t task) {
 			return
 		}
 		w.stats.elf.Add(1)
-		w.keep(t.root, f)
+		w.keep(found{t.root, f, true})
 		return
 	}
 	if err := w.directory(t); err != nil {
@@ -147,11 +152,11 @@ func (w *walker) do(t task) {
 }
 
 // keep takes note of a file; w.mu is held.
-func (w *walker) keep(root int, f *usdt.File) {
-	if len(f.Probes) > 0 {
+func (w *walker) keep(f found) {
+	if len(f.file.Probes) > 0 {
 		w.stats.found.Add(1)
 	}
-	w.found = append(w.found, found{root, f})
+	w.found = append(w.found, f)
 }
 
 // directory reads a directory and the files in it.
@@ -212,7 +217,7 @@ func (w *walker) file(root int, dir *os.File, name string, lasting bool) {
 			return
 		}
 	}
-	f, openID, err := openELF(dir, name, cached && !known)
+	opened, openID, err := openELF(dir, name, cached && !known)
 	if err != nil {
 		w.problem(pathIn(dir, name), err)
 		return
@@ -221,16 +226,16 @@ func (w *walker) file(root int, dir *os.File, name string, lasting bool) {
 		id = openID
 	}
 	cached = cached && id != (identity{})
-	if f == nil {
+	if opened == nil {
 		if cached {
 			w.cache.add(id, w.began)
 		}
 		return
 	}
-	defer f.Close()
+	defer opened.Close()
 	w.stats.elf.Add(1)
-	path := f.Name()
-	file, err := usdt.ReadFile(f, path)
+	path := opened.Name()
+	file, err := usdt.ReadFile(opened, path)
 	if err != nil {
 		w.mu.Lock()
 		w.problems = append(w.problems, err)
@@ -247,15 +252,36 @@ func (w *walker) file(root int, dir *os.File, name string, lasting bool) {
 	defer w.mu.Unlock()
 	// Of several names of a file the first by root and alphabet, whichever was
 	// met first.
-	key := fileKey{file.ID.Dev, file.ID.Inode}
+	f := found{root, file, false}
+	key := f.key()
 	if i, ok := w.byID[key]; ok && key != (fileKey{}) {
 		if old := &w.found[i]; root < old.root || root == old.root && path < old.file.Path {
-			*old = found{root, file}
+			*old = f
 		}
 		return
 	}
 	w.byID[key] = len(w.found)
-	w.keep(root, file)
+	w.keep(f)
+}
+
+// once drops files in directories that were named as well, and returns the rest in
+// order.
+func (w *walker) once() []found {
+	named := make(map[fileKey]bool)
+	for i := range w.found {
+		if f := &w.found[i]; f.named {
+			named[f.key()] = true
+		}
+	}
+	delete(named, fileKey{}) // where files have no numbers
+	all := slices.DeleteFunc(w.found, func(f found) bool { return !f.named && named[f.key()] })
+	slices.SortStableFunc(all, func(a, b found) int {
+		if a.root != b.root {
+			return a.root - b.root
+		}
+		return strings.Compare(a.file.Path, b.file.Path)
+	})
+	return all
 }
 
 // pathIn returns the path of what is in a directory.

@@ -3,6 +3,7 @@ package usdt
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -111,7 +112,7 @@ func printable(s string) string {
 	return s
 }
 
-// near returns up to three of the names that look most like want.
+// near returns up to three of the names that look most like want, each once.
 func near(want string, names []string) []string {
 	const most = 3
 	type scored struct {
@@ -127,7 +128,7 @@ func near(want string, names []string) []string {
 			continue
 		}
 		d := distance(want, n)
-		if d > limit {
+		if d > limit || slices.Contains(best, scored{n, d}) {
 			continue
 		}
 		at := len(best)
