@@ -409,10 +409,7 @@ func (u *unit) function(insns asm.Instructions, spec *ebpf.CollectionSpec) (*Fun
 			continue
 		}
 		if e.computed() {
-			t, err := variable(spec, "type"+strconv.Itoa(i))
-			if err != nil {
-				return nil, fmt.Errorf("compile expressions: %w", err)
-			}
+			t := variable(spec, "type"+strconv.Itoa(i))
 			switch known := u.p.typeOf(e.tree); {
 			case isHeader(known):
 				e.value.Kind, e.value.Size, e.value.Type = Header, 8, headers[known.Name]
@@ -428,10 +425,7 @@ func (u *unit) function(insns asm.Instructions, spec *ebpf.CollectionSpec) (*Fun
 		f.Values = append(f.Values, e.value)
 	}
 	for i, t := range u.p.texts {
-		typ, err := variable(spec, "operand"+strconv.Itoa(i))
-		if err != nil {
-			return nil, fmt.Errorf("compile expressions: %w", err)
-		}
+		typ := variable(spec, "operand"+strconv.Itoa(i))
 		if e := u.exprs[t.expr]; !isCharacters(typ, t.strict) && e.err == nil {
 			e.err = errorf(t.off, "%s is no address of text: cast it to char * if it is one", printable(u.spell(typ)))
 			e.err.OtherProbe = e.args != 0
@@ -443,12 +437,13 @@ func (u *unit) function(insns asm.Instructions, spec *ebpf.CollectionSpec) (*Fun
 	return f, nil
 }
 
-// variable returns the type of a variable.
-func variable(spec *ebpf.CollectionSpec, name string) (btf.Type, error) {
+// variable returns the type of a variable. One without a size, as an array of no
+// elements, is left out by the compiler: then it is void.
+func variable(spec *ebpf.CollectionSpec, name string) btf.Type {
 	if v := spec.Variables[name]; v != nil && v.Type != nil {
-		return btf.UnderlyingType(v.Type.Type), nil
+		return btf.UnderlyingType(v.Type.Type)
 	}
-	return nil, fmt.Errorf("%s has no type", name)
+	return (*btf.Void)(nil)
 }
 
 // isCharacters tells whether a value of type t can be the address of characters.
@@ -527,5 +522,8 @@ func (u *unit) spell(t btf.Type) string {
 	case *btf.Fwd:
 		return u.p.structs.cName(t.Name)
 	}
-	return t.TypeName()
+	if name := t.TypeName(); name != "" {
+		return name
+	}
+	return "void"
 }

@@ -3,6 +3,7 @@ package body
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -206,9 +207,9 @@ struct s_2 { unsigned char pad_0[8]; } __attribute__((packed));`},
 		{"fields outside", &usdt.Type{Kind: usdt.Struct, Size: 8, Fields: []usdt.Field{
 			{Name: "a", Offset: 4, Type: i64t}, {Name: "b", Offset: 1 << 30, Type: i32t}, {Name: "c", Offset: -4, Type: i32t},
 		}}, "a b c", "struct s_0 { unsigned char pad_0[8]; } __attribute__((packed));"},
-		{"sizes out of measure", &usdt.Type{Kind: usdt.Struct, Size: 1 << 31, Fields: []usdt.Field{
-			{Name: "a", Type: &usdt.Type{Kind: usdt.Array, Len: 1 << 31, Elem: i64t}}, {Name: "b", Type: &usdt.Type{Kind: usdt.Int, Size: 3}},
-			{Name: "c", Type: &usdt.Type{Kind: usdt.Array, Len: 1 << 62, Elem: i64t}},
+		{"sizes out of measure", &usdt.Type{Kind: usdt.Struct, Size: math.MaxInt32, Fields: []usdt.Field{
+			{Name: "a", Type: &usdt.Type{Kind: usdt.Array, Len: math.MaxInt32, Elem: i64t}}, {Name: "b", Type: &usdt.Type{Kind: usdt.Int, Size: 3}},
+			{Name: "c", Type: &usdt.Type{Kind: usdt.Array, Len: math.MaxInt, Elem: i64t}},
 		}}, "a b c", "struct s_0 { } __attribute__((packed));"},
 		{"types that mean nothing", &usdt.Type{Kind: usdt.Struct, Size: 8, Fields: []usdt.Field{
 			{Name: "a", Type: &usdt.Type{}}, {Name: "b", Type: nil}, {Name: "c", Type: &usdt.Type{Kind: usdt.Array, Len: 2}}, {Name: "d", Type: pointerTo(&usdt.Type{})},

@@ -80,7 +80,7 @@ func TestOracle(t *testing.T) {
 	if len(rows) < 70 {
 		t.Fatalf("only %d rows are left", len(rows))
 	}
-	out, err := exec.Command(testutils.BuildC(t, fmt.Sprintf(oracleProgram, lines.String()), "-w")).Output()
+	out, err := exec.Command(testutils.BuildC(t, fmt.Sprintf(oracleProgram, lines.String()), "-w", "-fsigned-char")).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestOracleRandom(t *testing.T) {
 		exprs = append(exprs, e)
 		fmt.Fprintf(&lines, "\tprintf(\"%%ld %%d%%c\\n\", (long)(%s), (int)sizeof((%[1]s)), (__typeof__((%[1]s)))-1 < (__typeof__((%[1]s)))1 ? 'i' : 'u');\n", e)
 	}
-	out, err := exec.Command(testutils.BuildC(t, fmt.Sprintf(oracleProgram, lines.String()), "-w", "-O0", "-fwrapv")).Output()
+	out, err := exec.Command(testutils.BuildC(t, fmt.Sprintf(oracleProgram, lines.String()), "-w", "-O0", "-fwrapv", "-fsigned-char")).Output()
 	if err != nil {
 		t.Fatal(err)
 	}

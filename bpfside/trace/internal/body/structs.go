@@ -16,6 +16,8 @@ const (
 	// trusted, and may be cyclic where C cannot be.
 	maxStructs   = 1000
 	maxTypeDepth = 32
+	// maxMembers bounds the fields of one struct.
+	maxMembers = 10_000
 	// maxSize is the size up to which a struct or an array is one.
 	maxSize = 1 << 24
 )
@@ -136,11 +138,12 @@ type member struct {
 // members returns those of a struct, by their offsets.
 func members(t *usdt.Type) []member {
 	var all []member
+	seen := 0
 	var collect func(t *usdt.Type, off, depth int)
 	collect = func(t *usdt.Type, off, depth int) {
 		for _, f := range t.Fields {
-			switch {
-			case f.Type == nil || len(all) >= 10_000:
+			switch seen++; {
+			case f.Type == nil || seen > maxMembers:
 			case f.Name == "" && f.Type.Kind == usdt.Struct && depth < maxTypeDepth:
 				collect(f.Type, off+f.Offset, depth+1)
 			case f.Name != "":
@@ -260,7 +263,10 @@ func (p *structPrinter) sizeIn(t *usdt.Type, depth int) (size int, ok bool) {
 			return 0, false
 		}
 		elem, ok := p.sizeIn(t.Elem, depth+1)
-		return elem * t.Len, ok && elem > 0 && t.Len <= maxSize/elem
+		if !ok || elem == 0 || t.Len > maxSize/elem {
+			return 0, false
+		}
+		return elem * t.Len, true
 	}
 	_, ok = scalar(t)
 	return t.Size, ok
@@ -324,7 +330,7 @@ func (s *structs) declarator(t *usdt.Type, name string, depth int) string {
 		}
 	case usdt.Pointer:
 		if t.Size == 8 {
-			if t.Elem == nil || !pointable(t.Elem, 0) {
+			if !pointable(t.Elem, depth) {
 				return "void *" + name
 			}
 			if t.Elem.Kind == usdt.Array {
@@ -341,16 +347,17 @@ func (s *structs) declarator(t *usdt.Type, name string, depth int) string {
 
 // pointable tells whether a pointer to t can be more than one to void.
 func pointable(t *usdt.Type, depth int) bool {
-	switch {
-	case t == nil || depth > maxTypeDepth:
-		return false
-	case t.Kind == usdt.Pointer && t.Size == 8:
-		return true
-	case t.Kind == usdt.Array:
-		return pointable(t.Elem, depth+1)
-	case t.Kind == usdt.Struct:
-		return true
+	elements := 1
+	for ; t != nil && depth < maxTypeDepth; depth++ {
+		if t.Kind != usdt.Array {
+			_, ok := scalar(t)
+			return ok || t.Kind == usdt.Struct && t.Size <= maxSize/elements
+		}
+		if t.Len < 0 || t.Len > maxSize/elements {
+			return false
+		}
+		elements *= max(1, t.Len)
+		t = t.Elem
 	}
-	_, ok := scalar(t)
-	return ok
+	return false
 }
