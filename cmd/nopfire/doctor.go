@@ -86,11 +86,15 @@ func doctorText(out io.Writer, r *doctor.Report) error {
 			fmt.Fprintf(w, "     %s  %s\n", pad("", width), color.yellow("→ "+printable(c.Remedy)))
 		}
 	}
-	if err := r.Err(); err != nil {
-		fmt.Fprintf(w, "\n%s\n", color.red("Tracing does not work here."))
-	} else {
-		fmt.Fprintf(w, "\n%s\n", color.green("Tracing works."))
+	verdict := color.green("Tracing works.")
+	switch c := r.Blocker(); {
+	case c == nil:
+	case c.Group == doctor.GroupProcess:
+		verdict = color.red("This process cannot be traced.")
+	default:
+		verdict = color.red("Tracing does not work here.")
 	}
+	fmt.Fprintf(w, "\n%s\n", verdict)
 	return w.Flush()
 }
 

@@ -69,14 +69,22 @@ type Report struct {
 	Checks []Check
 }
 
-// Err returns why tracing does not work, nil if it does. The error wraps a
-// *feature.PermissionError if privileges are what is missing. Of several reasons it
-// is the first, as the later ones follow from it.
-func (r *Report) Err() error {
+// Blocker returns the check that tracing fails for, nil if it works. Of several it is
+// the first, as the later ones follow from it.
+func (r *Report) Blocker() *Check {
 	for i := range r.Checks {
-		if err := r.Checks[i].err; err != nil {
-			return err
+		if r.Checks[i].err != nil {
+			return &r.Checks[i]
 		}
+	}
+	return nil
+}
+
+// Err returns why tracing does not work, nil if it does. The error wraps a
+// *feature.PermissionError if privileges are what is missing.
+func (r *Report) Err() error {
+	if c := r.Blocker(); c != nil {
+		return c.err
 	}
 	return nil
 }
