@@ -91,7 +91,7 @@ func (d *diagnoser) checkProbes() bool {
 	if d.inLibrary(step) {
 		return false
 	}
-	return d.fault(step, ReasonNoProbe, "%v", &NoProbeError{d.Pattern, printable(d.Path), near(d.Pattern, all), len(all)})
+	return d.fault(step, ReasonNoProbe, "%v", &NoProbeError{d.Pattern, printable(d.Path), nearProbes(pattern, all), len(all)})
 }
 
 // maxLines bounds the answers for single probes that a step gives for one reason.

@@ -186,8 +186,8 @@ func (s *search) unmatched(where string) error {
 					}
 				}
 			}
-			text := s.patterns[i].String()
-			errs = append(errs, &NoProbeError{text, where, near(text, names), len(names)})
+			p := s.patterns[i]
+			errs = append(errs, &NoProbeError{p.String(), where, nearProbes(p, names), len(names)})
 		}
 	}
 	return errors.Join(errs...)

@@ -112,8 +112,26 @@ func printable(s string) string {
 	return s
 }
 
+// nearProbes returns the near ones among the names of probes for a pattern that
+// matches none. A part of the pattern that stands for everything is not compared.
+func nearProbes(p Pattern, names []string) []string {
+	every := func(part string) bool { return strings.Trim(part, "*") == "" }
+	switch {
+	case every(p.Provider) && !every(p.Probe):
+		return nearBy(p.Probe, names, func(name string) string { _, probe, _ := strings.Cut(name, ":"); return probe })
+	case every(p.Probe) && !every(p.Provider):
+		return nearBy(p.Provider, names, func(name string) string { provider, _, _ := strings.Cut(name, ":"); return provider })
+	}
+	return near(p.String(), names)
+}
+
 // near returns up to three of the names that look most like want, each once.
 func near(want string, names []string) []string {
+	return nearBy(want, names, func(name string) string { return name })
+}
+
+// nearBy is near for a part of the names.
+func nearBy(want string, names []string, part func(name string) string) []string {
 	const most = 3
 	type scored struct {
 		name string
@@ -124,10 +142,11 @@ func near(want string, names []string) []string {
 	for _, n := range names {
 		// Names that differ this much in length cannot be near, and a
 		// hostile one must not cost quadratic time.
-		if len(n) > len(want)+limit || len(n)+limit < len(want) || len(want) > 256 {
+		like := part(n)
+		if len(like) > len(want)+limit || len(like)+limit < len(want) || len(want) > 256 {
 			continue
 		}
-		d := distance(want, n)
+		d := distance(want, like)
 		if d > limit || slices.Contains(best, scored{n, d}) {
 			continue
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 func TestNear(t *testing.T) {
-	names := []string{"app:request", "app:requests", "app:request_done", "lib:request", "app:response", "x:y"}
+	names := []string{"app:request", "app:requests", "app:request_done", "lib:request", "app:response", "x:y", "x:y"}
 	for _, tc := range []struct {
 		want string
 		near []string
@@ -23,6 +23,30 @@ func TestNear(t *testing.T) {
 	} {
 		if diff := cmp.Diff(tc.near, near(tc.want, names)); diff != "" {
 			t.Errorf("near(%.20q) (-want +got):\n%s", tc.want, diff)
+		}
+	}
+}
+
+func TestNearProbes(t *testing.T) {
+	names := []string{"shop:order", "shop:payment", "store:order", "website:refused"}
+	for _, tc := range []struct {
+		pattern string
+		near    []string
+	}{
+		{"shop:odrer", []string{"shop:order"}},
+		{":odrer", []string{"shop:order", "store:order"}},
+		{"*:paymnt", []string{"shop:payment"}},
+		{"shp:", []string{"shop:order", "shop:payment"}},
+		{"stroe:*", []string{"store:order"}},
+		{"*:*", []string{}},
+		{"a*:x", []string{}},
+	} {
+		p, err := ParsePattern(tc.pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.near, nearProbes(p, names)); diff != "" {
+			t.Errorf("nearProbes(%q) (-want +got):\n%s", tc.pattern, diff)
 		}
 	}
 }
