@@ -59,6 +59,9 @@ func unwrapExec(err error) error {
 
 func (c *heldCommand) pid() int { return c.cmd.Process.Pid }
 
+// path returns the program that the command is.
+func (c *heldCommand) path() string { return c.cmd.Args[2] }
+
 // release lets the process become the command, and calls ended when that ends.
 func (c *heldCommand) release(ended context.CancelFunc) error {
 	_, err := c.gate.Write([]byte{1})

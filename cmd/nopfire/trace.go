@@ -71,6 +71,7 @@ to the microsecond, PID TID COMM PROBE and the arguments as name=value.
 Tracing ends after --count events, after --duration, on an interrupt, or with the
 process; what was gathered by then is printed. Events that were lost because they
 came too fast are counted on standard error, and so are those beyond --rate-limit.
+Against losses help a condition, a larger --buffer, and writing to a file.
 
 An argument that cannot be read shows the reason in its place. Without metadata
 arguments are integers: --string says which of them are addresses of strings, as
@@ -120,6 +121,7 @@ Tracing needs the capabilities CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN).`,
 	fl.BoolVarP(&f.unix, "unix-timestamp", "u", false, "with -t: seconds since 1970")
 	fl.BoolVarP(&f.cpu, "print_cpu", "C", false, "print the processor in column CPU")
 	fl.IntVarP(&f.opts.MaxString, "max-string", "Z", trace.DefaultMaxString, "keep up to `BYTES` of a string")
+	fl.Var((*byteSize)(&f.opts.BufferSize), "buffer", "the `SIZE` of the buffer in which events wait, such as 64M (default 8M)")
 	fl.StringSliceVar(&f.opts.Strings, "string", nil, "read argument `[PROBE.]NAME[/LENGTH]` (or argN) as a string; may be repeated")
 	return cmd
 }
@@ -249,20 +251,3 @@ func processOf(tid int) (int, error) {
 	}
 	return 0, fmt.Errorf("%s has no Tgid", path)
 }
-
-// An eventCount is a number of events; as a pflag.Value it tells users of bcc, where
-// -n is the name of a process, how that is said here.
-type eventCount int
-
-func (n *eventCount) String() string { return strconv.Itoa(int(*n)) }
-
-func (n *eventCount) Set(s string) error {
-	x, err := strconv.Atoi(s)
-	if err != nil {
-		return errors.New("not a number; --name TEXT selects by the name of the thread")
-	}
-	*n = eventCount(x)
-	return nil
-}
-
-func (n *eventCount) Type() string { return "N" }

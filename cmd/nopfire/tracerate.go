@@ -2,33 +2,8 @@ package main
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 )
-
-// A rateLimit is the largest number of events a second that are printed; 0 is
-// no limit. It is a pflag.Value.
-type rateLimit int
-
-func (r *rateLimit) String() string {
-	if *r == 0 {
-		return ""
-	}
-	return strconv.Itoa(int(*r)) + "/s"
-}
-
-// Set reads N or N/s.
-func (r *rateLimit) Set(s string) error {
-	n, err := strconv.Atoi(strings.TrimSuffix(s, "/s"))
-	if err != nil || n < 1 {
-		return fmt.Errorf("want N or N/s, a number of events a second")
-	}
-	*r = rateLimit(n)
-	return nil
-}
-
-func (r *rateLimit) Type() string { return "N[/s]" }
 
 // A rateLimiter lets so many events of each second pass, and counts the others. The
 // seconds are those of the events: the first begins with the first event, another

@@ -6,21 +6,6 @@ import (
 	"time"
 )
 
-func TestRateLimitSet(t *testing.T) {
-	for _, tt := range []struct {
-		text string
-		want rateLimit // 0: refused
-	}{
-		{"1", 1}, {"100/s", 100}, {"2147483647", 2147483647},
-		{"", 0}, {"0", 0}, {"-1", 0}, {"/s", 0}, {"10/m", 0}, {"1.5", 0}, {"10 /s", 0}, {"99999999999999999999", 0},
-	} {
-		var r rateLimit
-		if err := r.Set(tt.text); r != tt.want || (err == nil) != (tt.want != 0) {
-			t.Errorf("%q: %d, %v, want %d", tt.text, r, err, tt.want)
-		}
-	}
-}
-
 func TestRateLimiter(t *testing.T) {
 	start := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {

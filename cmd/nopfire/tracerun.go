@@ -43,6 +43,7 @@ func (t *tracer) run(cmd *cobra.Command, command []string) (err error) {
 		}
 		defer func() { err = errors.Join(err, child.kill()) }()
 		t.query.PID, t.query.Later = child.pid(), true
+		t.query.Files = commandFiles(child.path()) // to miss nothing of what it does first
 	}
 	start := time.Now()
 	s, err := trace.Start(t.query)
