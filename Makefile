@@ -16,7 +16,7 @@ TESTFLAGS   ?=
 PLATFORMS = linux/amd64 linux/arm64 linux/riscv64 linux/s390x linux/ppc64le \
 	linux/386 linux/arm darwin/arm64 windows/amd64 freebsd/amd64 js/wasm
 
-.PHONY: build test race buildmodes test-arm64 check lint crossbuild bench fuzz man generate help
+.PHONY: build test race buildmodes test-arm64 check lint crossbuild bench peers fuzz man generate help
 
 ## build: the nopfire binary, static, in bin/
 build:
@@ -61,6 +61,10 @@ crossbuild:
 ## bench: the benchmarks of the fire path, of loading, and of peers beside them
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./elfgen/... ./emit/... ./urdt/... ./selftests/...
+
+## peers: nopfire list and trace beside readelf, bpftrace and bcc's tools (needs root and some minutes)
+peers:
+	$(GO) run ./selftests/peers
 
 # Inputs of interest are made small with a few tries only: large ones would take
 # all the time else.

@@ -24,23 +24,27 @@ import (
 // many minutes. Its time is that, times what all are more.
 const tplistSample = 100
 
-// locations are the notes of files: how often each file has each PROVIDER:PROBE.
-type locations map[string]map[string]int
+// A note is a location of a probe.
+type note struct {
+	probe   string // PROVIDER:PROBE
+	address uint64
+	args    string
+}
 
-func (l locations) add(path, probe string, n int) {
-	if n == 0 {
-		return
-	}
+// notes are the notes of files, and how often each is there.
+type notes map[string]map[note]int
+
+func (l notes) add(path string, n note) {
 	if l[path] == nil {
-		l[path] = make(map[string]int)
+		l[path] = make(map[note]int)
 	}
-	l[path][probe] += n
+	l[path][n]++
 }
 
 // A listing is what a tool has found and how long it took.
 type listing struct {
 	name  string
-	found locations
+	found notes
 	times []float64 // in seconds
 	files int       // that it was run on
 }
@@ -95,7 +99,7 @@ func (c *config) measureList() error {
 }
 
 // count says how many notes there are, in how many files.
-func (l locations) count() string {
+func (l notes) count() string {
 	n := 0
 	for _, probes := range l {
 		for _, k := range probes {
@@ -121,17 +125,26 @@ func compare(a, b *listing) error {
 // probe has.
 func compareProbes(few, all *listing) error {
 	var errs []error
-	for path, probes := range few.found {
-		if got, want := slices.Sorted(maps.Keys(probes)), slices.Sorted(maps.Keys(all.found[path])); !slices.Equal(got, want) {
+	for path, notes := range few.found {
+		if got, want := probesOf(notes), probesOf(all.found[path]); !slices.Equal(got, want) {
 			errs = append(errs, fmt.Errorf("%s: %s has %v, %s %v", path, few.name, got, all.name, want))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func union(a, b locations) map[string]bool {
+func probesOf(notes map[note]int) []string {
+	var names []string
+	for n := range notes {
+		names = append(names, n.probe)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func union(a, b notes) map[string]bool {
 	paths := make(map[string]bool)
-	for _, l := range []locations{a, b} {
+	for _, l := range []notes{a, b} {
 		for path := range l {
 			paths[path] = true
 		}
@@ -170,55 +183,83 @@ func (c *config) list(l *listing, cache string, paths ...string) error {
 		return fmt.Errorf("%v: %w", cmd, err)
 	}
 	l.times = append(l.times, time.Since(begin).Seconds())
-	l.found = make(locations)
+	l.found = make(notes)
 	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
 		var p struct {
 			Provider, Probe, Path string
-			Locations             []json.RawMessage
+			Locations             []struct {
+				Address uint64
+				Args    string
+			}
 		}
 		if err := dec.Decode(&p); err != nil {
 			return err
 		}
-		l.found.add(p.Path, p.Provider+":"+p.Probe, len(p.Locations))
+		for _, at := range p.Locations {
+			l.found.add(p.Path, note{p.Provider + ":" + p.Probe, at.Address, at.Args})
+		}
 	}
 	return nil
 }
 
-// listByReadelf runs readelf once a file, as a loop of the shell does.
+// readelfLoop is the loop of the shell. Of a file that is damaged readelf prints
+// what it can.
+const readelfLoop = `while IFS= read -r file; do echo "FILE $file"; LC_ALL=C readelf -n "$file"; done`
+
+// listByReadelf runs readelf once a file.
 func listByReadelf(l *listing, files []string) error {
-	l.found = make(locations)
+	cmd := exec.Command("sh", "-c", readelfLoop)
+	cmd.Stdin = strings.NewReader(strings.Join(files, "\n") + "\n")
 	begin := time.Now()
-	for _, path := range files {
-		cmd := exec.Command("readelf", "-n", path)
-		cmd.Env = append(os.Environ(), "LC_ALL=C")
-		out, err := cmd.Output()
-		// Of a file that is damaged readelf prints what it can.
-		if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {
-			return err
-		}
-		if !bytes.Contains(out, []byte("stapsdt")) {
+	out, err := cmd.Output()
+	l.times = append(l.times, time.Since(begin).Seconds())
+	if _, ended := errors.AsType[*exec.ExitError](err); err != nil && !ended {
+		return err
+	}
+	l.found = make(notes)
+	for part := range strings.SplitSeq("\n"+string(out), "\nFILE ") {
+		path, out, _ := strings.Cut(part, "\n")
+		if !strings.Contains(out, "stapsdt") {
 			continue
 		}
-		notes, err := testutils.ParseReadelf(bytes.NewReader(out))
+		found, err := testutils.ParseReadelf(strings.NewReader(out))
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		for _, n := range notes {
-			l.found.add(path, n.Provider+":"+n.Name, 1)
+		base, err := baseAddress(path)
+		if err != nil {
+			return err
+		}
+		for _, n := range found {
+			n = n.Adjusted(base)
+			l.found.add(path, note{n.Provider + ":" + n.Name, n.Location, n.Args})
 		}
 	}
-	l.times = append(l.times, time.Since(begin).Seconds())
 	return nil
+}
+
+// baseAddress returns where the section .stapsdt.base of a file is, 0 if it has
+// none: by how much that moved, the addresses in the notes have.
+func baseAddress(path string) (uint64, error) {
+	f, err := elf.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	if s := f.Section(".stapsdt.base"); s != nil {
+		return s.Addr, nil
+	}
+	return 0, nil
 }
 
 // listByTplist runs tplist on the files that have notes, for what it finds, and on
 // some others, so that the time is of an even sample.
-func listByTplist(l *listing, files []string, found locations) error {
+func listByTplist(l *listing, files []string, found notes) error {
 	tplist, err := exec.LookPath("tplist-bpfcc")
 	if err != nil {
 		return err
 	}
-	l.found = make(locations)
+	l.found = make(notes)
 	run := func(path string) error {
 		out, err := exec.Command(tplist, "-l", path).Output()
 		if err != nil {
@@ -229,7 +270,7 @@ func listByTplist(l *listing, files []string, found locations) error {
 			// made of it.
 			fields := strings.Fields(line)
 			if len(fields) > 1 {
-				l.found.add(path, fields[len(fields)-1], 1)
+				l.found.add(path, note{probe: fields[len(fields)-1]})
 			}
 		}
 		return nil

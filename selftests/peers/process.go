@@ -145,23 +145,42 @@ func peakMemory(pid int) (int64, error) {
 }
 
 // waitIdle waits until a process takes no processor time for half a second: it has
-// worked off what came to it.
-func waitIdle(pid int) error {
-	last, since := "", time.Now()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+// worked off what came to it. It returns the time that it has taken altogether.
+func waitIdle(pid int) (time.Duration, error) {
+	var last time.Duration
+	since := time.Now()
+	for end := since.Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		now, err := processorTime(pid)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		// utime and stime, proc(5), in 1/100 s; the name before them may hold
-		// blanks.
-		fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
-		if now := strings.Join(fields[11:13], " "); now != last {
+		if now != last {
 			last, since = now, time.Now()
 		}
 		if time.Since(since) > 500*time.Millisecond {
-			return nil
+			return last, nil
 		}
 	}
-	return fmt.Errorf("wait for process %d to rest: %w", pid, errImpatient)
+	return 0, fmt.Errorf("wait for process %d to rest: %w", pid, errImpatient)
+}
+
+// processorTime returns the time that a process has run, in user mode and in the
+// kernel.
+func processorTime(pid int) (time.Duration, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	// utime and stime, proc(5), in 1/100 s. The name before them is in parentheses
+	// and may hold anything.
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+	var ticks int64
+	for _, f := range fields[11:13] {
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("/proc/%d/stat: %w", pid, err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond, nil
 }

@@ -37,7 +37,7 @@ func (c *config) measureStart() error {
 		for _, t := range tracers {
 			up, err := measureStartOf(t.command(c, f.cmd.Process.Pid, true))
 			if err != nil {
-				errs = append(errs, fmt.Errorf("%s: %w", t.name, err))
+				errs = append(errs, t.failed(err))
 				continue
 			}
 			times[t.name] = append(times[t.name], up.millis)
