@@ -107,6 +107,8 @@ const (
 	// bytes, and their number. It is a string or a []byte of Go in a struct, and
 	// Type tells which.
 	Header
+	// Float is the bits of a floating point number of Size bytes, 4 or 8.
+	Float
 )
 
 // An Error says what is wrong with an expression.

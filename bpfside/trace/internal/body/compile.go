@@ -213,15 +213,16 @@ func (u *unit) write() string {
 		p.expr, p.err, p.used = i, nil, 0
 		p.out.Reset()
 		p.marks = nil
-		t := p.typeOf(e.tree)
-		header := e.index >= 0 && isHeader(t)
-		switch {
-		case header:
+		switch t := p.typeOf(e.tree); {
+		case e.index >= 0 && isHeader(t):
 			p.write("&") // of what is not to be loaded, but to be found
-		case t != nil && t.Kind == usdt.Struct:
-			p.fail(e.tree.off, true, "%s", p.structs.notValue(t))
+			p.print(e.tree)
+		case e.index >= 0 && isFloatMember(t, e.tree):
+			fmt.Fprintf(&p.out, "*(unsigned %s *)&", integers[t.Size]) // its bits
+			p.print(e.tree)
+		default:
+			p.value(e.tree)
 		}
-		p.print(e.tree)
 		pieces[i] = piece{p.out.String(), p.marks}
 		e.c, e.args, e.err = pieces[i].text, p.used, p.err
 		e.value.Args = p.used
@@ -292,6 +293,12 @@ func (u *unit) write() string {
 	slices.SortStableFunc(marks, func(a, b mark) int { return cmp.Compare(a.pos, b.pos) })
 	u.src, p.marks = b.String(), marks
 	return u.src
+}
+
+// isFloatMember tells whether an expression, of type t, is a floating point number in
+// memory.
+func isFloatMember(t *usdt.Type, n *node) bool {
+	return t != nil && t.Kind == usdt.Float && (t.Size == 4 || t.Size == 8) && inProcess(n)
 }
 
 // diagnose turns what the compiler says into errors of the expressions.
@@ -413,6 +420,8 @@ func (u *unit) function(insns asm.Instructions, spec *ebpf.CollectionSpec) (*Fun
 			switch known := u.p.typeOf(e.tree); {
 			case isHeader(known):
 				e.value.Kind, e.value.Size, e.value.Type = Header, 8, headers[known.Name]
+			case isFloatMember(known, e.tree):
+				e.value.Kind, e.value.Size, e.value.Type = Float, known.Size, goType(known)
 			case known != nil && known.Size == 4 && known.Kind == usdt.Pointer:
 				e.value.Kind, e.value.Size, e.value.Type = Pointer, 4, goType(known)
 			case known != nil && known.Size == 4 && isText(known):

@@ -94,6 +94,12 @@ func TestDescription(t *testing.T) {
 		{"o->name", "Header 8 string args 32"},
 		{"o->next->next->name", "Header 8 string args 32"},
 		{"o->body", "Header 8 []byte args 32"},
+		{"o->price", "Float 8 float64 args 32"},
+		{"(o->rates[1])", "Float 4 float32 args 32"},
+		{"*o->rates", "Float 4 float32 args 32"},
+		{"&o->price", "Pointer 8 *float64 args 32"},
+		{"o->rates", "Pointer 8 *float32 args 32"},
+		{"sizeof(o->price)", "Uint 8 uint64 args 0"},
 		{"o->any", "Pointer 8 unsafe.Pointer args 32"},
 		{"(void *)n", "Pointer 8 unsafe.Pointer args 1"},
 		{"(char *)n", "String 8 string args 1"},
@@ -111,7 +117,7 @@ func TestDescription(t *testing.T) {
 		{`data + 1 == "x"`, "Int 4 int32 args 64"},
 		{`msg == "x" || comm == "y"`, "Int 4 int32 args 16"},
 	}
-	kinds := []string{"Int", "Uint", "Bool", "Pointer", "String", "Header"}
+	kinds := []string{"Int", "Uint", "Bool", "Pointer", "String", "Header", "Float"}
 	for _, r := range rows {
 		f, err := Compile(context.Background(), &Input{Args: worldArgs(), Values: []string{r.expr}})
 		if err != nil {
@@ -176,14 +182,14 @@ func TestStructs(t *testing.T) {
 		wanted string
 		want   string
 	}{
-		{"only what is named", orderType, "port", "struct s_0 { unsigned char pad_0[66]; unsigned short f_port; unsigned char pad_68[76]; } __attribute__((packed));"},
+		{"only what is named", orderType, "port", "struct s_0 { unsigned char pad_0[66]; unsigned short f_port; unsigned char pad_68[84]; } __attribute__((packed));"},
 		{"nested structs first", orderType, "items sku", `
 struct s_2 { unsigned short f_sku; unsigned char pad_2[6]; } __attribute__((packed));
-struct s_0 { unsigned char pad_0[32]; struct s_2 f_items[3]; unsigned char pad_56[88]; } __attribute__((packed));`},
+struct s_0 { unsigned char pad_0[32]; struct s_2 f_items[3]; unsigned char pad_56[96]; } __attribute__((packed));`},
 		{"pointers", orderType, "next first text any", `
-struct s_0 { unsigned char pad_0[8]; struct s_0 *f_next; unsigned char pad_16[64]; char *f_text; struct s_2 *f_first; unsigned char pad_96[16]; void *f_any; unsigned char pad_120[24]; } __attribute__((packed));
+struct s_0 { unsigned char pad_0[8]; struct s_0 *f_next; unsigned char pad_16[64]; char *f_text; struct s_2 *f_first; unsigned char pad_96[16]; void *f_any; unsigned char pad_120[32]; } __attribute__((packed));
 struct s_2 { unsigned char pad_0[8]; } __attribute__((packed));`},
-		{"arrays", orderType, "tag matrix", "struct s_0 { unsigned char pad_0[56]; char f_tag[8]; unsigned char pad_64[32]; unsigned char f_matrix[2][3]; unsigned char pad_102[42]; } __attribute__((packed));"},
+		{"arrays", orderType, "tag matrix", "struct s_0 { unsigned char pad_0[56]; char f_tag[8]; unsigned char pad_64[32]; unsigned char f_matrix[2][3]; unsigned char pad_102[50]; } __attribute__((packed));"},
 		{"pointers to arrays and to pointers", &usdt.Type{Kind: usdt.Struct, Size: 16, Fields: []usdt.Field{
 			{Name: "a", Type: pointerTo(arrayOf(4, i32t))}, {Name: "b", Offset: 8, Type: pointerTo(pointerTo(boolt))},
 		}}, "a b", "struct s_0 { int (*f_a)[4]; _Bool **f_b; } __attribute__((packed));"},

@@ -107,7 +107,9 @@ func TestErrors(t *testing.T) {
 		// What has no value, and what cannot be computed with.
 		{"ratio + 1", 0, true, "ratio is floating point, which BPF cannot compute with: it can only stand alone"},
 		{"(long)arg10", 6, true, "arg10 is floating point, which BPF cannot compute with: it can only stand alone"},
-		{"o->price > 1", 3, true, "field price is floating point, which BPF cannot compute with"},
+		{"o->price > 1", 3, true, "field price is floating point, which BPF cannot compute with: it can only stand alone"},
+		{"-o->rates[1]", 1, true, "this is floating point, which BPF cannot compute with: it can only stand alone"},
+		{"n ? *o->rates : 0", 4, true, "this is floating point, which BPF cannot compute with: it can only stand alone"},
 		{"*o", 0, true, "main.order is a struct, not a value: name one of its fields"},
 		{"o->items[0]", 0, true, "main_item is a struct, not a value: name one of its fields"},
 		{"1 && !o->name", 6, true, "a string of Go in memory can stand alone or be compared with text; else it has ptr and len"},

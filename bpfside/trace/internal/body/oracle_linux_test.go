@@ -41,6 +41,7 @@ struct order {
 	u32 ret;
 	void *any;
 	struct go_slice body;
+	float rates[2];
 };
 
 int main(void)

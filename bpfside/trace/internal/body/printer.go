@@ -165,13 +165,22 @@ func (p *printer) print(n *node) {
 	}
 }
 
-// value writes an operand, which has to be a value: a struct is none.
+// value writes an operand, which has to be a value to compute with: a struct is none,
+// and floating point is not there.
 func (p *printer) value(n *node) {
-	if t := p.typeOf(n); t != nil && t.Kind == usdt.Struct {
+	switch t := p.typeOf(n); {
+	case t == nil:
+	case t.Kind == usdt.Struct:
 		p.fail(n.off, true, "%s", p.structs.notValue(t))
+	case t.Kind == usdt.Float && n.kind == nodeMember:
+		p.fail(n.opOff, true, "field %s is %s", n.text, noFloat)
+	case t.Kind == usdt.Float && n.kind != nodeIdent:
+		p.fail(n.off, true, "this is %s", noFloat)
 	}
 	p.print(n)
 }
+
+const noFloat = "floating point, which BPF cannot compute with: it can only stand alone"
 
 // typeName returns a type that the user names in C.
 func (p *printer) typeName(t *typeName) string {
@@ -207,11 +216,10 @@ func (p *printer) ident(n *node) {
 	}
 	a := &p.in.Args[i]
 	if _, ok := p.argType(i); !ok {
-		what := "a value of " + strconv.Itoa(a.Size) + " bytes"
 		if isFloat(a) {
-			what = "floating point"
+			p.fail(n.off, true, "%s is %s", n.text, noFloat)
 		}
-		p.fail(n.off, true, "%s is %s, which BPF cannot compute with: it can only stand alone", n.text, what)
+		p.fail(n.off, true, "%s is a value of %d bytes, which BPF cannot compute with: it can only stand alone", n.text, a.Size)
 		return
 	}
 	p.use(i)
@@ -332,8 +340,6 @@ func (p *printer) member(n *node) {
 				names = append(names, printable(m.name))
 			}
 			p.fail(n.opOff, true, "%s has no field %s%s", printable(p.structs.name(s)), n.text, suggest(n.text, "it has", "its fields are not known", names))
-		case m.typ.Kind == usdt.Float:
-			p.fail(n.opOff, true, "field %s is floating point, which BPF cannot compute with", n.text)
 		case m.typ.Kind == usdt.Unknown:
 			p.fail(n.opOff, true, "the type of field %s is not known", n.text)
 		}

@@ -38,6 +38,7 @@ type order struct {
 	ret    uint32
 	any    unsafe.Pointer
 	body   []byte
+	rates  [2]uint32 // the bits of float32
 }
 
 type float64v = uint64 // bits
@@ -51,7 +52,7 @@ func world() (args [MaxArgs]uint64, keep any) {
 	next := &order{id: -2, next: last, name: "sec\x00ond", small: -7, text: cString("next text")}
 	o := &order{
 		id: 1, next: next, name: "first", tag: [8]byte{'t', 'a', 'g'}, small: -3, flag: true, port: 8080,
-		price: math.Float64bits(2.5), text: cString("order text"), ret: 77, body: []byte("by\x00tes"), matrix: [2][3]byte{{1, 2, 3}, {4, 5, 255}},
+		price: math.Float64bits(2.5), text: cString("order text"), ret: 77, body: []byte("by\x00tes"), rates: [2]uint32{math.Float32bits(0.5), math.Float32bits(-3)}, matrix: [2][3]byte{{1, 2, 3}, {4, 5, 255}},
 	}
 	for i := range o.items {
 		o.items[i].sku, o.items[i].count = uint16(65000+i), int32(-10*i)
@@ -324,7 +325,7 @@ func valueRows(t *testing.T) []valueRow {
 		{"o != NULL", "1", "int32"},
 
 		// sizeof looks at types alone.
-		{"sizeof(int) + sizeof(struct order)", "148", "uint64"},
+		{"sizeof(int) + sizeof(struct order)", "156", "uint64"},
 		{"sizeof o->items", "24", "uint64"},
 		{"sizeof(o->next->small)", "1", "uint64"},
 		{"sizeof comm", "16", "uint64"},
@@ -360,6 +361,15 @@ func TestHeaders(t *testing.T) {
 	}
 	if f.Values[0].Kind != Header || f.Values[0].Type != "string" || f.Values[4].Type != "[]byte" || f.Values[3].Kind != Pointer {
 		t.Errorf("%+v", f.Values)
+	}
+}
+
+// A floating point number in memory is its bits.
+func TestFloats(t *testing.T) {
+	testutils.NeedBPF(t)
+	_, values, _ := run(t, &Input{Args: worldArgs(), Values: []string{"o->price", "o->rates[1]", "*o->rates", "o->next->price"}})
+	if values[0] != math.Float64bits(2.5) || values[1] != uint64(math.Float32bits(-3)) || values[2] != uint64(math.Float32bits(0.5)) || values[3] != 0 {
+		t.Errorf("values %#x", values)
 	}
 }
 

@@ -14,6 +14,7 @@ var (
 	i64t    = &usdt.Type{Kind: usdt.Int, Size: 8}
 	u64t    = &usdt.Type{Kind: usdt.Uint, Size: 8}
 	boolt   = &usdt.Type{Kind: usdt.Bool, Size: 1}
+	float32 = &usdt.Type{Kind: usdt.Float, Size: 4}
 	float64 = &usdt.Type{Kind: usdt.Float, Size: 8}
 	stringt = &usdt.Type{Kind: usdt.String, Size: 8}
 	bytest  = &usdt.Type{Kind: usdt.Bytes, Size: 8}
@@ -39,7 +40,7 @@ var orderType = func() *usdt.Type {
 	item := &usdt.Type{Kind: usdt.Struct, Size: 8, Name: "main_item", Fields: []usdt.Field{
 		{Name: "sku", Type: u16t}, {Name: "count", Offset: 4, Type: i32t},
 	}}
-	t := &usdt.Type{Kind: usdt.Struct, Size: 144, Name: "main_order"}
+	t := &usdt.Type{Kind: usdt.Struct, Size: 152, Name: "main_order"}
 	t.Fields = []usdt.Field{
 		{Name: "id", Type: i64t},
 		{Name: "next", Offset: 8, Type: pointerTo(t)},
@@ -56,6 +57,7 @@ var orderType = func() *usdt.Type {
 		{Name: "return", Offset: 104, Type: u32t}, // a keyword of C
 		{Name: "any", Offset: 112, Type: pointerTo(nil)},
 		{Name: "body", Offset: 120, Type: goBytes},
+		{Name: "rates", Offset: 144, Type: arrayOf(2, float32)},
 	}
 	return t
 }()
