@@ -72,13 +72,14 @@ func (c *counter) run(cmd *cobra.Command, command []string, view func(*trace.Ses
 			return err
 		}
 	}
-	if err := c.count(ctx, s, v); err != nil {
+	enough, err := c.count(ctx, s, v)
+	if err != nil || child == nil {
 		return err
 	}
-	if child != nil {
-		return child.wait()
+	if !enough && ctx.Err() == nil {
+		<-child.done // the session has seen the end of the process before its parent
 	}
-	return nil
+	return child.wait()
 }
 
 // introduce says what is traced, to somebody at a terminal, and what is not there yet,
@@ -104,9 +105,9 @@ func (c *counter) introduce(probes []trace.SessionProbe, held bool) {
 }
 
 // count shows what the source counts, each interval or once in the end, until it ends
-// or enough was shown. The last snapshot is taken when the probes are detached, so it
+// or until as much was shown as is wanted: then that is enough. The last snapshot is taken when the probes are detached, so it
 // has every hit.
-func (c *counter) count(ctx context.Context, s countSource, view countView) error {
+func (c *counter) count(ctx context.Context, s countSource, view countView) (enough bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	n := &traceNotes{w: c.errw}
 	stop := n.each(time.Second)
@@ -146,29 +147,28 @@ func (c *counter) count(ctx context.Context, s countSource, view countView) erro
 	}
 	from := time.Now()
 	for shown := 1; ; shown++ {
-		var last bool
-		var err error
+		var broken error
 		select {
-		case err = <-ended:
-			last, running = true, false
+		case broken = <-ended:
+			running = false
 		case <-tick:
-			last = shown == c.flags.outputs
+			enough = shown == c.flags.outputs
 		}
-		if last && running { // the last output has all hits up to its end
+		if enough { // the last output has all hits up to its end
 			cancel()
-			err = <-ended
+			broken = <-ended
 			running = false
 		}
 		to := time.Now()
-		rows, rowsErr := s.Rows()
-		if rowsErr != nil {
-			return errors.Join(err, rowsErr)
+		rows, err := s.Rows()
+		if err != nil {
+			return enough, errors.Join(broken, err)
 		}
-		if showErr := view.show(&counted{rows: rows, from: from, to: to, last: last}); showErr != nil {
-			return errors.Join(err, showErr)
+		if err := view.show(&counted{rows: rows, from: from, to: to, last: !running}); err != nil {
+			return enough, errors.Join(broken, err)
 		}
-		if last {
-			return err
+		if !running {
+			return enough, broken
 		}
 		from = to
 	}

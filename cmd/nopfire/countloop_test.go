@@ -21,8 +21,6 @@ type fakeCounts struct {
 
 	asked    int
 	detached bool
-	// whether the probes were detached at each snapshot
-	at []bool
 }
 
 func (f *fakeCounts) Events(ctx context.Context) iter.Seq2[trace.Event, error] {
@@ -97,7 +95,10 @@ func TestCountLoop(t *testing.T) {
 			row.view.cancel = cancel
 			var notes strings.Builder
 			c := &counter{flags: &row.flags, errw: &notes}
-			err := c.count(ctx, &row.source, &row.view)
+			enough, err := c.count(ctx, &row.source, &row.view)
+			if enough != (row.flags.outputs > 0) {
+				t.Errorf("enough is %v", enough)
+			}
 			if !errors.Is(err, row.err) || row.err == nil && err != nil {
 				t.Errorf("error %v, want %v", err, row.err)
 			}
