@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"math"
 	"strconv"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -18,9 +19,35 @@ import (
 const timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
 
 // appendEvent appends the event as one JSON object, without a newline.
-func appendEvent(b []byte, ev *trace.Event) []byte {
+func appendEvent(b []byte, ev *trace.Event) []byte { return new(eventJSON).append(b, ev) }
+
+// An eventJSON writes events, and looks at the calendar once a second: no zone changes
+// its offset within one.
+type eventJSON struct {
+	second int64
+	text   []byte // of the second, without the zone, nil at first
+	zone   []byte
+}
+
+// time appends a time in timeFormat.
+func (j *eventJSON) time(b []byte, t time.Time) []byte {
+	if s := t.Unix(); j.text == nil || s != j.second {
+		j.second = s
+		j.text = t.AppendFormat(j.text[:0], "2006-01-02T15:04:05")
+		j.zone = t.AppendFormat(j.zone[:0], "Z07:00")
+	}
+	b = append(append(b, j.text...), '.')
+	ns := t.Nanosecond()
+	for unit := 100_000_000; unit > 0; unit /= 10 {
+		b = append(b, byte('0'+ns/unit%10))
+	}
+	return append(b, j.zone...)
+}
+
+// append appends the event as appendEvent does.
+func (j *eventJSON) append(b []byte, ev *trace.Event) []byte {
 	b = append(b, `{"time":"`...)
-	b = ev.Time.AppendFormat(b, timeFormat)
+	b = j.time(b, ev.Time)
 	b = append(b, `","pid":`...)
 	b = strconv.AppendInt(b, int64(ev.PID), 10)
 	b = append(b, `,"tid":`...)
@@ -138,6 +165,9 @@ const hexDigits = "0123456789abcdef"
 // become \uNNNN: see acts.
 func appendText(b []byte, s string) []byte {
 	b = append(b, '"')
+	if isPlain(s) {
+		return append(append(b, s...), '"')
+	}
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {

@@ -79,6 +79,28 @@ func TestAppendEvent(t *testing.T) {
 	}
 }
 
+func BenchmarkAppendEvent(b *testing.B) {
+	ev := sampleEvent("shop", 0,
+		trace.Value{Name: "id", Type: "int64", Value: int64(1000)}, trace.Value{Name: "item", Type: "string", Value: "green tea"})
+	var line []byte
+	var j eventJSON
+	b.ReportAllocs()
+	for b.Loop() {
+		line = j.append(line[:0], &ev)
+	}
+}
+
+// Times are in timeFormat, whatever was written before.
+func TestEventJSONTime(t *testing.T) {
+	var j eventJSON
+	at := time.Date(2026, 1, 31, 23, 59, 59, 999_999_999, time.FixedZone("", 5400))
+	for _, tt := range []time.Time{at, at.Add(1), at.Add(-time.Hour), at.Add(2).UTC(), at.Add(24 * time.Hour)} {
+		if got, want := string(j.time(nil, tt)), tt.Format(timeFormat); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // Whatever a traced program calls a string, the JSON is valid and gives the very
 // bytes back.
 func FuzzAppendString(f *testing.F) {

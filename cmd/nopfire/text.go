@@ -101,6 +101,25 @@ func appendPrintable(b []byte, s string) []byte {
 	return append(b, s...)
 }
 
+// appendQuoted appends what strconv.Quote returns, faster for text that needs no
+// escapes.
+func appendQuoted(b []byte, s string) []byte {
+	if !isPlain(s) {
+		return strconv.AppendQuote(b, s)
+	}
+	return append(append(append(b, '"'), s...), '"')
+}
+
+// isPlain reports whether a text stands between quotes as it is, in Go and in JSON.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
 // appendPadded appends what printable returns, followed by blanks up to n columns.
 func appendPadded(b []byte, s string, n int) []byte {
 	from := len(b)
@@ -224,7 +243,7 @@ func appendValueText(b []byte, v *trace.Value, color palette) []byte {
 	case uint64:
 		return strconv.AppendUint(b, x, 10)
 	case string:
-		b = strconv.AppendQuote(b, x)
+		b = appendQuoted(b, x)
 		if v.Truncated {
 			b = append(b, "…"...)
 		}

@@ -96,13 +96,14 @@ func (c *bccColumns) append(b []byte, ev *trace.Event) []byte {
 // jsonEvents prints events as docs/json.md describes.
 type jsonEvents struct {
 	specs []*probespec.Probe
+	event eventJSON
 	text  []byte
 }
 
 func (*jsonEvents) header() string { return "" }
 
 func (j *jsonEvents) append(b []byte, ev *trace.Event) []byte {
-	b = appendEvent(b, ev)
+	b = j.event.append(b, ev)
 	b = b[:len(b)-1] // the brace
 	if len(j.specs) > 1 {
 		b = append(b, `,"clause":`...)
