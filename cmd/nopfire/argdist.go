@@ -61,9 +61,8 @@ interrupt, or with the process. With one, what has been counted since the last t
 is printed, or all, with --cumulative.
 
 All processes are traced, also those that start later, or, with -p, one. With a
-COMMAND behind -- the command is started once tracing has begun, and traced alone, not
-what it starts; its exit status is that of nopfire. Of a probe in a file, PATH, its
-first hit is counted, of others what comes some milliseconds after they were mapped.
+COMMAND behind -- the command is started and traced from its first instruction, not
+what it starts itself; its exit status is that of nopfire.
 
 Hits that could not be counted are told on standard error.
 The JSON is described in docs/json.md.

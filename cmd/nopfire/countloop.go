@@ -53,13 +53,14 @@ func (c *counter) run(cmd *cobra.Command, command []string, view func(*trace.Ses
 		}
 		defer func() { err = errors.Join(err, child.kill()) }()
 		c.query.PID, c.query.Later = child.pid(), true
+		c.query.Files = commandFiles(child.path()) // to miss nothing of what it does first
 	}
 	s, err := trace.Start(c.query)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	note(c.errw, s.Problems()...)
+	noteSome(c.errw, s.Problems())
 	c.introduce(s.Probes(), child != nil)
 	if c.flags.duration > 0 {
 		var cancel context.CancelFunc
