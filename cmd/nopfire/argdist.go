@@ -61,8 +61,9 @@ interrupt, or with the process. With one, what has been counted since the last t
 is printed, or all, with --cumulative.
 
 All processes are traced, also those that start later, or, with -p, one. With a
-COMMAND behind -- the command is started and traced from its first instruction, not
-what it starts itself; its exit status is that of nopfire.
+COMMAND behind -- the command is started, and traced from its first instruction on;
+probes that it defines at run time are traced some milliseconds after that. Its exit
+status is that of nopfire.
 
 Hits that could not be counted are told on standard error.
 The JSON is described in docs/json.md.
