@@ -56,3 +56,20 @@ func ExampleFileTargets() {
 		fmt.Println(target)
 	}
 }
+
+// Why is a probe not seen?
+func ExampleDiagnose() {
+	all, err := usdt.Diagnose("/nonexistent/libapp.so", &usdt.DiagnoseOptions{Pattern: "app:request"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, d := range all {
+		for _, c := range d.Checks {
+			fmt.Printf("%s %s: %s\n", c.Severity, c.Step, c.Text)
+		}
+		fmt.Println("can be traced:", d.Fine())
+	}
+	// Output:
+	// problem file: there is no file /nonexistent/libapp.so
+	// can be traced: false
+}

@@ -1,0 +1,107 @@
+package usdt
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nopfire/nopfire/internal/testutils"
+)
+
+// lastFault returns the reason against all probes.
+func lastFault(t *testing.T, path, pattern string) (Reason, Check) {
+	t.Helper()
+	all, err := Diagnose(path, &DiagnoseOptions{Pattern: pattern})
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%d diagnoses, error %v", len(all), err)
+	}
+	for _, c := range slices.Backward(all[0].Checks) {
+		if c.Severity == Fault {
+			return c.Reason, c
+		}
+	}
+	if !all[0].Fine() {
+		t.Errorf("no fault, but %d of %d", all[0].Traceable, all[0].Probes)
+	}
+	return "", Check{}
+}
+
+// What the usual tools do to a program with a probe.
+func TestDiagnoseTools(t *testing.T) {
+	gcc := testutils.Oracle(t, "gcc")
+	objcopy, strip, ar := testutils.Oracle(t, "objcopy"), testutils.Oracle(t, "strip"), testutils.Oracle(t, "ar")
+	const source = `
+		#include <sys/sdt.h>
+		int main(int argc, char **argv) { DTRACE_PROBE1(app, request, argc); return 0; }`
+	prog := testutils.BuildC(t, source)
+	from := prog + ".c"
+	for _, tc := range []struct {
+		name string
+		make func(out string) *exec.Cmd
+		want Reason
+	}{
+		{"copied", func(out string) *exec.Cmd { return exec.Command("cp", prog, out) }, ""},
+		{"stripped", func(out string) *exec.Cmd { return exec.Command(strip, "-o", out, prog) }, ""},
+		{"stripped of debug information", func(out string) *exec.Cmd { return exec.Command(strip, "-g", "-o", out, prog) }, ""},
+		{"stripped of the notes", func(out string) *exec.Cmd {
+			return exec.Command(strip, "--remove-section=.note.stapsdt", "-o", out, prog)
+		}, ReasonNotesRemoved},
+		{"its debug file", func(out string) *exec.Cmd { return exec.Command(objcopy, "--only-keep-debug", prog, out) }, ReasonDebugFile},
+		{"an object file", func(out string) *exec.Cmd { return exec.Command(gcc, "-c", "-o", out, from) }, ReasonObjectFile},
+		{"a static library", func(out string) *exec.Cmd { return exec.Command(ar, "rc", out, prog) }, ReasonStaticLibrary},
+		{"cut in half", func(out string) *exec.Cmd { return exec.Command("head", "-c", "6000", prog) }, ReasonMalformed},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if err := os.WriteFile(from, []byte(source), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			out := filepath.Join(t.TempDir(), "out")
+			cmd := tc.make(out)
+			text, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", cmd, err, text)
+			}
+			if cmd.Args[0] == "head" {
+				if err := os.WriteFile(out, text, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got, c := lastFault(t, out, "app:request"); got != tc.want {
+				t.Errorf("%s (%s), want %q", got, c.Text, tc.want)
+			}
+		})
+	}
+}
+
+// A probe that is in a library that the program is linked with.
+func TestDiagnoseInLibrary(t *testing.T) {
+	lib := testutils.BuildC(t, `
+		#include <sys/sdt.h>
+		void work(void) { DTRACE_PROBE(sicklib, inner); }`, "-shared", "-fPIC", "-Wl,-soname,libsick.so.1")
+	dir := t.TempDir()
+	path := filepath.Join(dir, "libsick.so.1")
+	if err := os.Rename(lib, path); err != nil {
+		t.Fatal(err)
+	}
+	old := libraryDirs
+	t.Cleanup(func() { libraryDirs = old })
+	libraryDirs = append([]string{dir}, old...)
+
+	for name, source := range map[string]string{
+		"without probes": `void work(void); int main() { work(); return 0; }`,
+		"with a probe of its own": `#include <sys/sdt.h>
+			void work(void); int main() { DTRACE_PROBE(app, outer); work(); return 0; }`,
+	} {
+		prog := testutils.BuildC(t, source, path)
+		got, c := lastFault(t, prog, "sicklib:inner")
+		if got != ReasonInLibrary || !strings.Contains(c.Remedy, path+" sicklib:inner") {
+			t.Errorf("%s: %s: %s -> %s", name, got, c.Text, c.Remedy)
+		}
+		if got, _ := lastFault(t, prog, "sicklib:iner"); got == ReasonInLibrary || got == "" {
+			t.Errorf("%s, and no such probe anywhere: %q", name, got)
+		}
+	}
+}
