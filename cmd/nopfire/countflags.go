@@ -41,7 +41,7 @@ func (f *countFlags) add(cmd *cobra.Command, tid string) {
 	fl.IntVarP(&f.outputs, "number", "n", 0, "end after `N` outputs; the interval is a second unless -i says otherwise")
 	fl.VarP(&f.duration, "duration", "d", "end after `TIME`, such as 10s; a number alone is seconds")
 	fl.BoolVar(&f.json, "json", false, "print one JSON object for each line or histogram")
-	fl.IntVar(&f.opts.MaxKeys, "max-keys", trace.DefaultMaxKeys, "count up to `N` different keys")
+	fl.IntVar(&f.opts.MaxKeys, "max-keys", trace.DefaultMaxKeys, "count up to `N` different keys of each specification")
 }
 
 // check looks for mistakes in the flags.
