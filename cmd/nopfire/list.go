@@ -99,6 +99,9 @@ func (f *listFlags) check(cmd *cobra.Command, files, patterns []string) error {
 		if file == "" {
 			return usagef("an empty argument is neither a file nor a pattern")
 		}
+		if path, pattern, ok := cutPathPattern(file); ok {
+			return usagef("%s: give the file and the pattern apart: %s %s", printable(file), printable(path), printable(pattern))
+		}
 	}
 	for _, p := range patterns {
 		if _, err := usdt.ParsePattern(p); err != nil {
@@ -149,6 +152,22 @@ func splitArgs(args []string) (files, patterns []string) {
 		}
 	}
 	return files, patterns
+}
+
+// cutPathPattern cuts PATH:PROVIDER:PROBE, as nopfire trace takes it. It is false for
+// what is a file.
+func cutPathPattern(arg string) (path, pattern string, ok bool) {
+	path, pattern, ok = strings.Cut(strings.TrimPrefix(arg, "u:"), ":")
+	if !ok || !strings.Contains(path, "/") || strings.Contains(pattern, "/") {
+		return "", "", false
+	}
+	if _, err := os.Lstat(arg); err == nil {
+		return "", "", false
+	}
+	if !strings.Contains(pattern, ":") {
+		pattern = ":" + pattern // bcc's u:PATH:PROBE
+	}
+	return path, pattern, true
 }
 
 // A listed is a probe in a file, with what is known of its instructions.
