@@ -62,3 +62,24 @@ func TestPrintError(t *testing.T) {
 		}
 	}
 }
+
+// Whatever an expression is, and wherever a place in it: the mark is of one or two
+// lines, and nothing in it moves the cursor.
+func FuzzMark(f *testing.F) {
+	f.Add("arg1 >< 3", 6)
+	f.Add("寿司\x1b[2J\xff", 3)
+	f.Add(strings.Repeat("é", 300), 299)
+	f.Fuzz(func(t *testing.T, text string, off int) {
+		s := mark(text, off)
+		lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+		inside := off >= 0 && off <= len(text)
+		if inside && (len(lines) != 2 || strings.TrimLeft(lines[1], " ") != "^") || !inside && len(lines) != 1 {
+			t.Fatalf("%q at %d: %q", text, off, s)
+		}
+		for _, line := range lines {
+			if line != printable(line) && strings.IndexFunc(line, acts) >= 0 {
+				t.Fatalf("%q at %d: %q", text, off, s)
+			}
+		}
+	})
+}

@@ -77,7 +77,8 @@ An argument that cannot be read shows the reason in its place. Without metadata
 arguments are integers: --string says which of them are addresses of strings, as
 [PROBE.]NAME[/LENGTH]: PROBE is a pattern for the name of the probe, LENGTH the
 argument that holds the number of bytes, for strings that do not end in a NUL.
-The JSON is described in docs/json.md.
+
+More in docs/probe-texts.md, docs/expressions.md and docs/json.md.
 
 Tracing needs the capabilities CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN).`,
 		Example: `  sudo nopfire trace 'myapp:*'
