@@ -3,6 +3,7 @@
 package trace_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -24,6 +25,7 @@ type order struct {
 	Total uint64
 	Name  string
 	Data  []byte
+	Rate  float32
 }
 
 type item struct{ Price uint16 }
@@ -49,7 +51,7 @@ func newShop(t *testing.T, name string) *shop {
 // fire fires some hits: n from 0 to 9, with messages of their number.
 func (s *shop) fire() {
 	for n := range int32(10) {
-		s.sold.Fire(n, fmt.Sprintf("msg %d", n), &order{n * 100, &item{uint16(n)}, uint64(n) << 40, strings.Repeat("x", int(n)), []byte{byte(n)}}, n%2 == 0, float64(n)/2)
+		s.sold.Fire(n, fmt.Sprintf("msg %d", n), &order{n * 100, &item{uint16(n)}, uint64(n) << 40, strings.Repeat("x", int(n)), []byte{byte(n)}, float32(n) / 4}, n%2 == 0, float64(n)/2)
 	}
 }
 
@@ -95,6 +97,7 @@ func TestConditionsAndCaptures(t *testing.T) {
 			`shop:sold n=2 ok=true f=1 msg="msg 2"` + "\n"},
 		{"strings and bytes of Go", `o->Name == "xx" || o->ID == 0`, captures("o->Name", "o->Data"),
 			"shop:sold o->Name=\"\" o->Data=\"\\x00\"\nshop:sold o->Name=\"xx\" o->Data=\"\\x02\"\n"},
+		{"a float of Go", "n == 5", captures("o->Rate"), "shop:sold o->Rate=1.25\n"},
 		{"a string of Go at no address", "n == 2", captures("((struct order *)8)->Name"), "shop:sold ((struct order *)8)->Name=!(read string at 0x20: bad address)\n"},
 		{"never", "n > 100", nil, ""},
 	} {
@@ -142,6 +145,44 @@ func drain(t *testing.T, s *trace.Session) []trace.Event {
 		t.Fatal(errs)
 	}
 	return events
+}
+
+// Values that are no integers have no histogram.
+func TestHistogramOfNoInteger(t *testing.T) {
+	testutils.NeedBPF(t)
+	newShop(t, "numbers")
+	for _, value := range []string{"f", "msg", "comm", "o->Rate", "o->Name", "o->Data"} {
+		_, err := trace.Start(trace.Query{PID: os.Getpid(), Clauses: []trace.Clause{{Pattern: "numbers:sold", Aggregate: trace.Log2Hist, Value: value}}})
+		var ee *trace.ExprError
+		if !errors.As(err, &ee) || ee.Expr != value || ee.Msg != "no integer, which the value of a histogram has to be" {
+			t.Errorf("%s: error %v", value, err)
+		}
+	}
+}
+
+// The arguments of an event that are used again are those of the next, the values in
+// them are not.
+func TestReuseArgs(t *testing.T) {
+	testutils.NeedBPF(t)
+	s := newShop(t, "again")
+	ses := start(t, trace.Query{PID: os.Getpid(), Clauses: []trace.Clause{{Pattern: "again:sold", Capture: captures("msg"), Where: "n < 2"}}, Options: &trace.Options{ReuseArgs: true}})
+	s.fire()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var values []any
+	var events []trace.Event
+	for ev, err := range ses.Events(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, events = append(values, ev.Args[0].Value), append(events, ev)
+	}
+	if diff := cmp.Diff([]any{"msg 0", "msg 1"}, values); diff != "" {
+		t.Errorf("values (-want +got):\n%s", diff)
+	}
+	if &events[0].Args[0] != &events[1].Args[0] {
+		t.Error("the arguments are not used again")
+	}
 }
 
 // Two clauses that select one probe each give their event, whether their programs are

@@ -8,7 +8,7 @@ import (
 )
 
 // An Event is one hit of one probe. It belongs to the caller: the session does
-// not keep or change it.
+// not keep or change it (but see Options.ReuseArgs).
 type Event struct {
 	// Time is when the probe was hit, by the kernel's clock. The difference
 	// of two times of one session is exact; the distance to the wall clock

@@ -182,7 +182,8 @@ func TestFieldValue(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := field{name: "a", typ: tt.typ, form: tt.form, slot: headerLen, area: headerLen + slotLen, max: 5}
 			rec := record(tt.word, tt.status, tt.area)
-			v := f.value(rec)
+			v := f.blank()
+			f.read(&v, rec)
 			if diff := cmp.Diff(tt.want, v.Value); diff != "" {
 				t.Errorf("value (-want +got):\n%s", diff)
 			}
@@ -257,7 +258,9 @@ func TestEventString(t *testing.T) {
 	efault := -int64(syscall.EFAULT)
 	binary.NativeEndian.PutUint64(rec[headerLen+slotStatus:], uint64(efault))
 	f := field{name: "a\x1b[2J", typ: "T\u009b2J", form: formString, slot: headerLen}
-	ev = Event{Provider: "shop", Probe: "\u202eredro", Args: []Value{f.value(rec)}}
+	v := f.blank()
+	f.read(&v, rec)
+	ev = Event{Provider: "shop", Probe: "\u202eredro", Args: []Value{v}}
 	if got, want := ev.String(), `"shop:\u202eredro" "a\x1b[2J"=!(read "T\u009b2J" at 0x1: bad address)`; got != want {
 		t.Errorf("got %q, want %s", got, want)
 	}

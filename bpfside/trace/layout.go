@@ -162,10 +162,8 @@ func (p *planner) capture(c Capture, src source) {
 		}
 		p.argument(src.arg, f)
 	default:
-		f.typ, f.form = src.Type, computedForm(src.Kind)
-		if src.Kind == body.Header {
-			f.form = headerForm(src.Type)
-		} else if c.String && (f.form == formPointer || f.form != formBool && src.Size == p.l.machine.WordSize()) {
+		f.typ, f.form = src.Type, computedForm(&src.Value)
+		if c.String && (f.form == formPointer || (f.form == formInt || f.form == formUint) && src.Size == p.l.machine.WordSize()) {
 			f.typ, f.form = "string", formString
 		}
 		ld := load{op: f.form.op(), value: src.value, needs: src.Args}
@@ -191,7 +189,7 @@ func (p *planner) unreadable(mask uint16) error {
 
 // number makes a source the number that a histogram counts.
 func (p *planner) number(src source, expr string) error {
-	form := computedForm(src.Kind)
+	form := computedForm(&src.Value)
 	ld := load{op: opWord, value: src.value, needs: src.Args}
 	if src.arg >= 0 {
 		form = p.all[src.arg].form
@@ -213,17 +211,9 @@ func (p *planner) number(src source, expr string) error {
 	return nil
 }
 
-// headerForm returns the form of the bytes that a header of Go leads to.
-func headerForm(typ string) form {
-	if typ == "string" {
-		return formCounted
-	}
-	return formBytes
-}
-
 // computedForm returns the form of a value that a function has left.
-func computedForm(k body.Kind) form {
-	switch k {
+func computedForm(v *body.Value) form {
+	switch v.Kind {
 	case body.Uint:
 		return formUint
 	case body.Bool:
@@ -233,7 +223,15 @@ func computedForm(k body.Kind) form {
 	case body.String:
 		return formString
 	case body.Header:
-		return formCounted
+		if v.Type == "string" {
+			return formCounted
+		}
+		return formBytes
+	case body.Float:
+		if v.Size == 4 {
+			return formFloat32
+		}
+		return formFloat64
 	}
 	return formInt
 }

@@ -46,6 +46,10 @@ type Options struct {
 	// An entry says nothing about arguments whose type is known from metadata,
 	// unless that type is a pointer or an integer as wide as one.
 	Strings []string
+	// ReuseArgs lets the Args of an event lie where those of the next will: a
+	// consumer that keeps no event costs less then. The values in them are not
+	// used again.
+	ReuseArgs bool
 }
 
 // Check returns why the options make no sense, nil if they do. Start asks it first.

@@ -14,6 +14,7 @@ type probe struct {
 	clause         *clause
 	provider, name string
 	fields         []field
+	blank          []Value     // a blank value for each
 	size           int         // that a record has at least, or that of a key
 	signed         bool        // the value of its histogram
 	attached       atomic.Bool // it is, or was
@@ -49,6 +50,9 @@ func (t *probeTable) cookie(p *probe) uint64 {
 	}
 	if t.cookies == nil {
 		t.cookies = make(map[string]uint64)
+	}
+	for i := range p.fields {
+		p.blank = append(p.blank, p.fields[i].blank())
 	}
 	list := append(t.all(), p) // behind what readers of the old list see
 	c := uint64(len(list) - 1)

@@ -130,40 +130,37 @@ type field struct {
 	err       error // why it is never loaded; then these four mean nothing
 }
 
-// value decodes the field, unless it is the name of the thread. The record is as long
-// as the layout says.
-func (f *field) value(rec []byte) Value {
-	v := Value{Name: f.name, Type: f.typ}
+// blank returns the value before it is read.
+func (f *field) blank() Value { return Value{Name: f.name, Type: f.typ, Err: f.err} }
+
+// read reads the field, unless it is the name of the thread, from a record into a
+// blank value. The record is as long as the layout says.
+func (f *field) read(v *Value, rec []byte) {
 	if f.err != nil {
-		v.Err = f.err
-		return v
+		return
 	}
 	order := binary.NativeEndian
 	word := order.Uint64(rec[f.slot:])
 	status := int64(order.Uint64(rec[f.slot+slotStatus:]))
-	if f.form.op() == opWord {
-		return f.word(v, word, status)
-	}
 	switch {
-	case word == 0 && status == 0:
-		return v // NULL
+	case f.form.op() == opWord:
+		f.word(v, word, status)
+	case word == 0 && status == 0: // NULL
 	case status < 0:
 		v.Err = fmt.Errorf("read %s at %v: %w", printable(f.typ), Pointer(word), syscall.Errno(-status))
-		return v
+	default:
+		f.followed(v, rec, status)
 	}
-	return f.followed(v, rec, status)
 }
 
-// keyValue decodes the field from a key.
-func (f *field) keyValue(key []byte) Value {
-	v := Value{Name: f.name, Type: f.typ}
+// readKey reads the field from a key into a blank value.
+func (f *field) readKey(v *Value, key []byte) {
 	if f.err != nil {
-		v.Err = f.err
-		return v
+		return
 	}
 	if f.form == formComm {
 		v.Value = cString(key[f.area : f.area+commLen])
-		return v
+		return
 	}
 	order := binary.NativeEndian
 	word := order.Uint64(key[f.slot:])
@@ -172,24 +169,23 @@ func (f *field) keyValue(key []byte) Value {
 		if order.Uint64(key[keyUnread:])&(1<<f.load) != 0 {
 			status = -int64(syscall.EFAULT) // what bpf_probe_read_user says
 		}
-		return f.word(v, word, status)
+		f.word(v, word, status)
+		return
 	}
 	switch status := int64(word); {
 	case status == keyNULL:
-		return v
 	case status < 0:
 		v.Err = fmt.Errorf("read %s: %w", printable(f.typ), syscall.Errno(-status))
-		return v
 	default:
-		return f.followed(v, key, status)
+		f.followed(v, key, status)
 	}
 }
 
-// word decodes a word, or says why there is none.
-func (f *field) word(v Value, word uint64, status int64) Value {
+// word reads a word, or says why there is none.
+func (f *field) word(v *Value, word uint64, status int64) {
 	if status < 0 {
 		v.Err = fmt.Errorf("read argument: %w", syscall.Errno(-status))
-		return v
+		return
 	}
 	switch f.form {
 	case formInt:
@@ -205,19 +201,18 @@ func (f *field) word(v Value, word uint64, status int64) Value {
 	case formPointer:
 		v.Value = Pointer(word)
 	}
-	return v
 }
 
-// followed decodes a string or bytes: status is how many bytes stand in the area, the
+// followed reads a string or bytes: status is how many bytes stand in the area, the
 // NUL of a string included.
-func (f *field) followed(v Value, rec []byte, status int64) Value {
+func (f *field) followed(v *Value, rec []byte, status int64) {
 	n := int(status)
 	if f.form == formString {
 		n-- // bpf_probe_read_user_str counts the NUL
 	}
 	if n < 0 || f.area+n > len(rec) {
 		v.Err = fmt.Errorf("read %s: impossible length %d", printable(f.typ), n)
-		return v
+		return
 	}
 	if n > f.max {
 		n, v.Truncated = f.max, true
@@ -228,7 +223,6 @@ func (f *field) followed(v Value, rec []byte, status int64) Value {
 	} else {
 		v.Value = string(data)
 	}
-	return v
 }
 
 // areaLen returns the room that a string or bytes of up to max bytes needs: one

@@ -127,12 +127,12 @@ func (t *rowTable) add(key []byte, count uint64) error {
 	if p == nil || !p.clause.counts() || len(key) < p.size {
 		return fmt.Errorf("key of unknown probe %d", cookie)
 	}
-	values := make([]Value, len(p.fields))
+	values := slices.Clone(p.blank)
 	pid := order.Uint32(key[keyPID:])
 	var id strings.Builder
 	fmt.Fprintf(&id, "%d %q %q %d", p.clause.index, p.provider, p.name, pid)
 	for i := range p.fields {
-		values[i] = p.fields[i].keyValue(key)
+		p.fields[i].readKey(&values[i], key)
 		fmt.Fprintf(&id, " %T %s", values[i].Value, values[i])
 	}
 	r := t.rows[id.String()]

@@ -55,7 +55,7 @@ type Session struct {
 
 	close    sync.Once
 	closeErr error
-	countsMu sync.Mutex        // guards counts, and comms against Close
+	countsMu sync.Mutex // guards counts, and comms against Close
 	counts   map[countsKey]*ebpf.Map
 }
 
@@ -134,6 +134,7 @@ func (s *Session) Events(ctx context.Context) iter.Seq2[Event, error] {
 			s.reader.Flush() // an earlier loop has had the wake-up
 		}
 
+		pace := newPacer(s.opts.BufferSize)
 		var rec ringbuf.Record
 		for sinceCheck := 0; ; sinceCheck++ {
 			err := s.reader.ReadInto(&rec)
@@ -166,6 +167,9 @@ func (s *Session) Events(ctx context.Context) iter.Seq2[Event, error] {
 				if !s.yieldLost(yield) {
 					return
 				}
+			}
+			if rec.Remaining == 0 {
+				pace.empty()
 			}
 		}
 	}
