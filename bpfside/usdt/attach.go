@@ -184,7 +184,7 @@ func (e *ConflictError) Error() string {
 	if len(e.Holders) > 0 {
 		return s + ": " + strings.Join(e.Holders, ", ")
 	}
-	return s + " (bpftrace without -p, perf or tracefs without the semaphore, or an older tool); end it first"
+	return s + " (a tool of bcc with -p, or perf, tracefs or another that does not name the semaphore); end it first"
 }
 
 // Unwrap returns the answer of the kernel.
