@@ -13,6 +13,7 @@ import (
 
 	"github.com/nopfire/nopfire/bpfside/usdt"
 	"github.com/nopfire/nopfire/elfgen/stapsdt"
+	"github.com/nopfire/nopfire/internal/testutils"
 )
 
 // A piece is a part of a file that this process maps.
@@ -256,5 +257,30 @@ func TestDiagnoseProcess(t *testing.T) {
 	}
 	if d = diagnoseOne(t, "", "app:sickly", os.Getpid()); !d.Fine() {
 		t.Errorf("deleted: %q: %q", diagnosed(d), texts(d))
+	}
+}
+
+// A process whose path leads to another file than here, as one in a container: here
+// another file lies over the one that is mapped.
+func TestDiagnoseOtherNamespace(t *testing.T) {
+	testutils.Root(t)
+	s := &sick{sections: []fabricSection{notesSection(t, sickHost(t), stapsdt.Note{Provider: "app", Name: "p", Location: sickAt})}}
+	path := filepath.Join(t.TempDir(), "sick")
+	if err := os.WriteFile(path, s.write(t), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	mapPiece(t, path, piece{0x1000, 0x1000, unix.PROT_READ | unix.PROT_EXEC, unix.MAP_PRIVATE})
+	copyFile(t, path, path+".other")
+	if err := unix.Mount(path+".other", path, "", unix.MS_BIND, ""); err != nil {
+		testutils.SkipOrFail(t, "skipped: no bind mount: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(path, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	d := diagnoseOne(t, path, "app:p", os.Getpid())
+	if got := diagnosed(d); !slices.Contains(got, "problem mapping [other-file]") || !strings.Contains(texts(d), "has mapped another file, which is "+path) {
+		t.Errorf("answers %q, texts %q", got, texts(d))
 	}
 }
