@@ -16,7 +16,7 @@ type printer struct {
 	in      *Input
 	structs *structs
 	args    map[string]int // by name
-	out     strings.Builder
+	out     []byte
 	marks   []mark
 	err     *Error // the first of the expression
 
@@ -47,61 +47,6 @@ func newPrinter(in *Input) *printer {
 	return p
 }
 
-// argNames returns the indexes of the arguments by all their names: argN first. An
-// argument whose name is a word of C, or means something else, has no other.
-func argNames(args []Arg) map[string]int {
-	names := make(map[string]int, 2*len(args))
-	for i := range args {
-		names["arg"+strconv.Itoa(i+1)] = i
-	}
-	for i := range args {
-		name := args[i].Name
-		if _, dup := names[name]; !dup && isIdentifier(name) && builtins[name] == "" && notExpression[name] == "" && name != "sizeof" {
-			names[name] = i
-		}
-	}
-	return names
-}
-
-func isIdentifier(s string) bool {
-	for i := range len(s) {
-		if !isLetter(s[i]) && (i == 0 || !isDigit(s[i])) {
-			return false
-		}
-	}
-	return s != ""
-}
-
-// builtins are the names that every probe has, in C. They come before the names of
-// arguments: a condition is to mean the same for every probe.
-var builtins = map[string]string{
-	"pid":   "pid",
-	"tid":   "tid",
-	"uid":   "uid()",
-	"cpu":   "cpu()",
-	"ts":    "ts()",
-	"comm":  "comm",
-	"true":  "1",
-	"false": "0",
-	"NULL":  "((void *)0)",
-}
-
-// argName returns the name of an argument that there surely is.
-func (p *printer) argName(i int) string {
-	if i >= 0 && i < len(p.in.Args) {
-		if j, ok := p.args[p.in.Args[i].Name]; ok && j == i {
-			return p.in.Args[i].Name
-		}
-	}
-	return "arg" + strconv.Itoa(i+1)
-}
-
-// argument returns the index of the argument that a name stands for.
-func (p *printer) argument(name string) (int, bool) {
-	i, ok := p.args[name]
-	return i, ok
-}
-
 // fail records what is wrong with the expression, unless something is already.
 // other tells that it may be right for another probe.
 func (p *printer) fail(off int, other bool, format string, args ...any) {
@@ -114,17 +59,17 @@ func (p *printer) fail(off int, other bool, format string, args ...any) {
 // sprint returns what print prints.
 func (p *printer) sprint(n *node) string {
 	out, marks := p.out, p.marks
-	p.out, p.marks = strings.Builder{}, nil
+	p.out, p.marks = nil, nil
 	p.print(n)
-	s := p.out.String()
+	s := string(p.out)
 	p.out, p.marks = out, marks
 	return s
 }
 
-func (p *printer) write(s string) { p.out.WriteString(s) }
+func (p *printer) write(s string) { p.out = append(p.out, s...) }
 
 func (p *printer) mark(off int) {
-	p.marks = append(p.marks, mark{p.out.Len(), p.expr, off})
+	p.marks = append(p.marks, mark{len(p.out), p.expr, off})
 }
 
 // print writes an expression.
@@ -197,88 +142,6 @@ func (p *printer) typeName(t *typeName) string {
 	return s + " " + strings.Repeat("*", t.stars)
 }
 
-func (p *printer) ident(n *node) {
-	if c, ok := builtins[n.text]; ok {
-		switch {
-		case n.text == "comm":
-			p.fail(n.off, false, "comm is text: it can stand alone, be compared with text, or be indexed")
-		case p.unused > 0: // sizeof wants the type alone
-		case n.text == "pid" || n.text == "tid":
-			p.pid = true
-		}
-		p.write(c)
-		return
-	}
-	i, ok := p.argument(n.text)
-	if !ok {
-		p.unknown(n)
-		return
-	}
-	a := &p.in.Args[i]
-	if _, ok := p.argType(i); !ok {
-		if isFloat(a) {
-			p.fail(n.off, true, "%s is %s", n.text, noFloat)
-		}
-		p.fail(n.off, true, "%s is a value of %d bytes, which BPF cannot compute with: it can only stand alone", n.text, a.Size)
-		return
-	}
-	p.use(i)
-	p.write("a" + strconv.Itoa(i+1))
-}
-
-// use notes that an argument is looked at.
-func (p *printer) use(i int) {
-	if p.unused == 0 {
-		p.used |= 1 << i
-	}
-	if t := p.in.Args[i].Type; t != nil {
-		p.roots = append(p.roots, t)
-	}
-}
-
-// unknown says that there is nothing of a name.
-func (p *printer) unknown(n *node) {
-	if digits, ok := strings.CutPrefix(n.text, "arg"); ok && digits != "" && strings.Trim(digits, "0123456789") == "" {
-		p.fail(n.off, true, "%s is not known: the probe has %d arguments, from arg1 on", n.text, len(p.in.Args))
-		return
-	}
-	var names []string
-	for i := range p.in.Args {
-		names = append(names, p.argName(i))
-	}
-	p.fail(n.off, true, "%s is not known%s", n.text, suggest(n.text, "the arguments are", "the probe has no arguments", names))
-}
-
-// argType returns the type of an argument in C: a declaration of it, as name; not
-// ok if there is none.
-func (p *printer) argType(i int) (declaration string, ok bool) {
-	name := "a" + strconv.Itoa(i+1)
-	a := &p.in.Args[i]
-	t := a.Type
-	switch {
-	case isFloat(a):
-		return "", false
-	case t != nil && t.Kind != usdt.Unknown && t.Kind != usdt.Struct && t.Kind != usdt.Array:
-		_, ok := scalar(t)
-		return p.structs.declare(t, name), ok
-	}
-	c, ok := integers[a.Size]
-	switch {
-	case !a.Signed:
-		c = "unsigned " + c
-	case a.Size == 1:
-		c = "signed char"
-	}
-	return c + " " + name, ok
-}
-
-func isFloat(a *Arg) bool {
-	if a.Type != nil && a.Type.Kind != usdt.Unknown {
-		return a.Type.Kind == usdt.Float
-	}
-	return a.Float
-}
-
 func (p *printer) index(n *node) {
 	if isComm(n.args[0]) {
 		p.write("comm_at(comm, ")
@@ -303,140 +166,6 @@ func (p *printer) useComm() {
 	}
 }
 
-// member writes x.f and x->f. Where the type of x is known, what is wrong with it
-// is said here, by the names that the user knows.
-func (p *printer) member(n *node) {
-	x := n.args[0]
-	p.fields[n.text] = true
-	t := p.typeOf(x)
-	s := t
-	if n.op == "->" {
-		switch {
-		case t == nil:
-		case t.Kind == usdt.Pointer || t.Kind == usdt.Array:
-			s = t.Elem
-		case t.Kind == usdt.Struct:
-			p.fail(n.opOff, true, "%s is a struct, not a pointer to one: use a dot", printable(p.structs.name(t)))
-		case isText(t):
-			p.fail(n.opOff, true, "a string has no fields")
-		default:
-			p.fail(n.opOff, true, "a number has no fields: cast it to a pointer to a struct")
-		}
-	}
-	switch {
-	case t == nil:
-	case s == nil || s.Kind == usdt.Unknown:
-		p.fail(n.opOff, true, "what this points to is not known")
-	case n.op == "." && (s.Kind == usdt.Pointer || s.Kind == usdt.String || s.Kind == usdt.Bytes):
-		p.fail(n.opOff, true, "this is a pointer: use ->")
-	case s.Kind != usdt.Struct:
-		p.fail(n.opOff, true, "this is no struct, and has no fields")
-	default:
-		m, ok := field(s, n.text)
-		switch {
-		case !ok:
-			var names []string
-			for _, m := range members(s) {
-				names = append(names, printable(m.name))
-			}
-			p.fail(n.opOff, true, "%s has no field %s%s", printable(p.structs.name(s)), n.text, suggest(n.text, "it has", "its fields are not known", names))
-		case m.typ.Kind == usdt.Unknown:
-			p.fail(n.opOff, true, "the type of field %s is not known", n.text)
-		}
-	}
-	p.write("(")
-	if n.op == "->" {
-		p.pointer(x)
-	} else {
-		p.print(x)
-	}
-	p.mark(n.opOff)
-	p.write(n.op + "f_" + n.text + ")")
-}
-
-// pointer writes an expression that is to be one. A pointer of a process of 32 bits
-// is a number before that.
-func (p *printer) pointer(n *node) {
-	t := p.typeOf(n)
-	if t != nil && t.Kind == usdt.Pointer && (t.Elem == nil || t.Elem.Kind == usdt.Unknown) {
-		p.fail(n.off, true, "what this points to is not known")
-	}
-	if t == nil || t.Size != 4 || t.Kind != usdt.Pointer && !isText(t) {
-		p.value(n)
-		return
-	}
-	wide := *t
-	wide.Size = 8
-	p.write("((" + p.structs.declare(&wide, "") + ")(unsigned long)")
-	p.print(n)
-	p.write(")")
-}
-
-// typeOf returns the type of an expression that leads through arguments, fields and
-// casts to structs; nil of all others, which the compiler types.
-func (p *printer) typeOf(n *node) *usdt.Type {
-	switch n.kind {
-	case nodeIdent:
-		if i, ok := p.argument(n.text); ok && builtins[n.text] == "" {
-			t := p.in.Args[i].Type
-			if t == nil {
-				return &usdt.Type{Kind: usdt.Uint, Size: p.in.Args[i].Size}
-			}
-			return t
-		}
-	case nodeCast:
-		if n.typ.tag != "" {
-			if st, err := p.structs.find(n.typ.tag); err == nil {
-				for range n.typ.stars {
-					st = &usdt.Type{Kind: usdt.Pointer, Size: 8, Elem: st}
-				}
-				return st
-			}
-		}
-	case nodeMember:
-		t := p.typeOf(n.args[0])
-		if t != nil && n.op == "->" {
-			t = t.Elem
-		}
-		if t != nil && t.Kind == usdt.Struct {
-			if m, ok := field(t, n.text); ok {
-				return m.typ
-			}
-		}
-	case nodeIndex:
-		if t := p.typeOf(n.args[0]); t != nil {
-			return t.Elem
-		}
-	case nodeUnary:
-		t := p.typeOf(n.args[0])
-		switch {
-		case t == nil:
-		case n.op == "*":
-			return t.Elem
-		case n.op == "&":
-			return &usdt.Type{Kind: usdt.Pointer, Size: 8, Elem: t}
-		}
-	case nodeBinary:
-		if t := p.typeOf(n.args[0]); t != nil && (n.op == "+" || n.op == "-") && t.Kind == usdt.Pointer && t.Elem != nil {
-			if u := p.typeOf(n.args[1]); u == nil || u.Kind != usdt.Pointer {
-				return t
-			}
-		}
-	}
-	return nil
-}
-
-// isText tells whether an expression is text by its type.
-func (p *printer) isText(n *node) bool {
-	t := p.typeOf(n)
-	return isText(t) || isHeader(t)
-}
-
-// isText tells whether a type is that of an address of text.
-func isText(t *usdt.Type) bool {
-	return t != nil && (t.Kind == usdt.String || t.Kind == usdt.Error || t.Kind == usdt.Bytes)
-}
-
 func (p *printer) unary(n *node) {
 	x := n.args[0]
 	switch {
@@ -456,20 +185,6 @@ func (p *printer) unary(n *node) {
 		p.value(x)
 	}
 	p.write(")")
-}
-
-// inProcess tells whether what an expression designates is memory of the traced
-// process.
-func inProcess(n *node) bool {
-	switch n.kind {
-	case nodeMember:
-		return n.op == "->" || inProcess(n.args[0])
-	case nodeIndex:
-		return !isComm(n.args[0]) && !isComm(n.args[1])
-	case nodeUnary:
-		return n.op == "*" && !isComm(n.args[0])
-	}
-	return false
 }
 
 func (p *printer) binary(n *node) {
