@@ -175,6 +175,7 @@ func (f *traceFlags) check(cmd *cobra.Command, specs, command []string) error {
 
 // plan makes the query of the specifications and the flags.
 func (f *traceFlags) plan(specs []string) (*tracer, error) {
+	f.opts.ReuseArgs = true // an event is printed before the next one is asked for
 	t := &tracer{flags: f, query: trace.Query{PID: f.pid, Options: &f.opts}}
 	conditions, err := f.conditions()
 	if err != nil {

@@ -87,11 +87,13 @@ func (t *tracer) introduce(probes []trace.SessionProbe, held bool) {
 		found[p.Clause] = true
 	}
 	where := processName(t.query.PID)
-	if !held && t.query.PID == 0 {
-		for i, p := range t.specs {
-			if !found[i] {
-				fmt.Fprintf(t.errw, "nopfire: note: no process has %s yet; waiting\n", printable(p.Clause.Pattern))
-			}
+	for i, p := range t.specs {
+		switch {
+		case held:
+		case t.query.PID == 0 && !found[i]:
+			fmt.Fprintf(t.errw, "nopfire: note: no process has %s yet; waiting\n", printable(p.Clause.Pattern))
+		case t.query.PID != 0 && p.Clause.Path != "" && !t.maps(p):
+			fmt.Fprintf(t.errw, "nopfire: note: %s has not mapped %s; waiting\n", where, printable(p.Clause.Path))
 		}
 	}
 	if !isTerminal(t.errw) {
@@ -107,6 +109,14 @@ func (t *tracer) introduce(probes []trace.SessionProbe, held bool) {
 		}
 	}
 	fmt.Fprintf(t.errw, "nopfire: tracing %s in %s; Ctrl-C ends\n", probeCount(names), where)
+}
+
+// maps reports whether the process has mapped probes like those of a specification: a
+// file is attached to in any case, and may be another one by now than what a process
+// has mapped under its name.
+func (t *tracer) maps(p *probespec.Probe) bool {
+	_, err := usdt.ProcessTargets(t.query.PID, p.Clause.Pattern)
+	return !errors.Is(err, usdt.ErrNoProbe)
 }
 
 // noteSome prints the first of many problems, and how many there are: a pattern for
