@@ -123,7 +123,9 @@ func (s *Session) group(path string, targets []*usdt.Target) (groups []*group, p
 			for _, t := range target.Layouts() {
 				prog, cookie, err := s.prepare(t, c, nil)
 				if err != nil {
-					problems = append(problems, err)
+					if c.isNews(err) {
+						problems = append(problems, err)
+					}
 					continue
 				}
 				key := groupKey{prog, t.Open, t.ID, t.PID}
@@ -161,6 +163,25 @@ func (s *Session) prepare(t *usdt.Target, c *clause, names *nameLookup) (*ebpf.P
 		p.signed = l.count.signed
 	}
 	return prog, s.probes.cookie(p), nil
+}
+
+// isNews reports whether an error is to be told. That an expression does not fit a
+// probe is told of the first one: with a pattern such as *:* it may fit few.
+func (c *clause) isNews(err error) bool {
+	var m *misfit
+	if !errors.As(err, &m) {
+		return true
+	}
+	news := false
+	for _, e := range m.errs {
+		if !c.told[e.Expr] {
+			if c.told == nil {
+				c.told = make(map[string]bool)
+			}
+			c.told[e.Expr], news = true, true
+		}
+	}
+	return news
 }
 
 // wrongProbe says of which probe an error is.

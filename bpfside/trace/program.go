@@ -72,15 +72,20 @@ func (l *layout) finish(max int) {
 }
 
 // cut reports whether the record is made on the stack, and cut behind its string. Only
-// one may have any length, as nothing stands on the stack at an offset that varies.
+// one may have any length, as nothing stands on the stack at an offset that varies. It
+// must be one that is read with a length that does not vary: before Linux 6.3
+// (commit 6715df8d5d24) the verifier takes no other for written.
 func (l *layout) cut() bool {
-	areas := 0
+	strings := 0
 	for i := range l.loads {
-		if l.loads[i].op.follows() {
-			areas++
+		switch op := l.loads[i].op; {
+		case op == opString:
+			strings++
+		case op.follows():
+			return false
 		}
 	}
-	return areas == 1 && l.size <= l.room()
+	return strings == 1 && l.size <= l.room()
 }
 
 // room returns how much there is on the stack for a record or a key.

@@ -116,14 +116,14 @@ func (s *Session) createMaps() (err error) {
 // Events returns the sequence of events, in the order in which the hits took
 // their room in the buffer. Every event that was gathered is in it once.
 //
-// The sequence ends when ctx is cancelled, when every traced process has ended
-// (if all targets belong to processes), or when the session is closed. In the
-// first two cases the probes are detached first and what they have left in the
-// buffer still comes. A loop that is left early may be taken up again by another
+// The sequence ends when ctx is cancelled, when the process of the query has ended,
+// or when the session is closed. In the first two cases the probes are detached first
+// and what they have left in the buffer still comes. A session that only counts has no
+// events, and ends as others do. A loop that is left early may be taken up again by another
 // call; two calls at the same time take turns.
 //
-// A [*LostError] tells of lost events, and in a following session a
-// [*ProblemError] of a target that could not be attached. They do not end the
+// A [*LostError] tells of lost hits, and a [*ProblemError] of a target that has
+// appeared and could not be attached to. They do not end the
 // sequence; any other error does.
 func (s *Session) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {

@@ -19,7 +19,8 @@ import (
 //
 // A probe that cannot be traced, or that a clause's expressions do not fit, costs
 // itself only, and is one of Problems, or of those that Events yields if it
-// appears later. It is no error if there is no probe yet, unless the clause names
+// appears later; that an expression does not fit is told of the first probe only. It is
+// no error if there is no probe yet, unless the clause names
 // a file; then, and where a pattern finds nothing in the one process of the query
 // (unless Later), the error wraps usdt.ErrNoProbe. An expression that is wrong for
 // every probe is an *ExprError.
@@ -109,7 +110,7 @@ func (s *Session) begin(q *Query, interval time.Duration) error {
 	if err := s.misfits(); err != nil {
 		return err
 	}
-	return s.hopeless()
+	return s.hopeless(q.Later)
 }
 
 // run starts what goes on beside the consumer.
@@ -303,8 +304,8 @@ func isOther(err error) bool {
 }
 
 // hopeless returns the problems of a session that is attached to nothing, if it never
-// will be: this process may not trace, or there is nothing that may come.
-func (s *Session) hopeless() error {
+// will be: this process may not trace, or nothing of what was asked for can be traced.
+func (s *Session) hopeless(later bool) error {
 	if len(s.links) > 0 || len(s.problems) == 0 {
 		return nil
 	}
@@ -312,7 +313,7 @@ func (s *Session) hopeless() error {
 		var ae *usdt.AttachError
 		return errors.As(err, &ae) && errors.Is(err, os.ErrPermission)
 	})
-	if denied || s.follow == nil {
+	if denied || s.follow == nil || s.pid != 0 && s.urdt == nil && !later {
 		return errors.Join(s.problems...)
 	}
 	return nil

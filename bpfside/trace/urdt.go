@@ -249,7 +249,9 @@ func (s *Session) groupNames(t *usdt.Target, names []wantedName) (groups []*grou
 				continue // fired with so few arguments it is another tracepoint
 			}
 			if err != nil {
-				problems = append(problems, fmt.Errorf("%s in %s: %w", name, t.Path, err))
+				if name.clause.isNews(err) {
+					problems = append(problems, fmt.Errorf("%s in %s: %w", name, t.Path, err))
+				}
 				continue
 			}
 			at.Locations = slices.DeleteFunc(at.Locations, func(l usdt.Location) bool { return held[urdtPlace{prog, l.Offset}] })
