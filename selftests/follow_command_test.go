@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -180,8 +181,21 @@ func TestCommandFollowsProcesses(t *testing.T) {
 	tr.end(t)
 }
 
-// containerScript makes a root of its own on a tmpfs that nobody outside can see, and
-// becomes the program in it: what a container is to a tracer.
+// A container is a way to have a root of its own, in namespaces of mounts and PIDs. A
+// rootless one belongs to an ordinary user, and has a user namespace as well.
+type container struct{ rootless bool }
+
+func (c container) String() string {
+	if c.rootless {
+		return "rootless container"
+	}
+	return "container"
+}
+
+var containers = []container{{rootless: false}, {rootless: true}}
+
+// containerScript makes a root on a tmpfs that nobody outside can see, and becomes the
+// program in it: what a container is to a tracer.
 const containerScript = `set -e
 root=$0 program=$1
 shift
@@ -193,14 +207,41 @@ cd "$root"
 exec chroot . /app "$@"
 `
 
-// inContainer returns the command that runs a program in mount and PID namespaces of
-// its own.
-func inContainer(t *testing.T, program string, args ...string) *exec.Cmd {
+// command returns the command that runs a program in a container.
+func (c container) command(t *testing.T, program string, args ...string) *exec.Cmd {
 	t.Helper()
 	testutils.Root(t)
-	unshare := testutils.Oracle(t, "unshare")
 	testutils.Oracle(t, "chroot")
-	return exec.Command(unshare, append([]string{"--mount", "--pid", "--fork", "--kill-child", "sh", "-c", containerScript, t.TempDir(), program}, args...)...)
+	dir, err := os.MkdirTemp("", "nopfire-container-") // Go's are not for other users
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	root, app := filepath.Join(dir, "root"), filepath.Join(dir, "app")
+	data, err := os.ReadFile(program)
+	for _, step := range []func() error{
+		func() error { return os.Chmod(dir, 0o755) },
+		func() error { return os.Mkdir(root, 0o755) },
+		func() error { return os.WriteFile(app, data, 0o755) },
+	} {
+		if err == nil {
+			err = step()
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := []string{"--mount", "--pid", "--fork", "--kill-child"}
+	if c.rootless {
+		flags = append(flags, "--user", "--map-root-user")
+	}
+	flags = append(flags, "sh", "-c", containerScript, root, app)
+	cmd := exec.Command(testutils.Oracle(t, "unshare"), append(flags, args...)...)
+	if c.rootless {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		cmd.Dir = "/"
+	}
+	return cmd
 }
 
 // innerPID returns the process, numbered as outside, that is the first one of the PID
@@ -231,25 +272,64 @@ func TestCommandFollowsContainers(t *testing.T) {
 	testutils.NeedBPF(t)
 	program := buildEmitter(t)
 	tr := startTrace(t, "boxed:*", "--all")
-	for _, flags := range [][]string{
-		{"-backing", "memfd"},
-		{"-backing", "memfd", "-semaphore"},
-		{"-backing", "file", "-dir", "/tmp"},
-	} {
-		t.Run(strings.Join(flags, " "), func(t *testing.T) {
-			e := &emitter{Child: testutils.StartCmd(t, inContainer(t, program, append(flags, "-provider", "boxed")...))}
-			if line := e.ReadLine(); line != "ready" {
-				t.Fatalf("emitter says %q", line)
+	for _, c := range containers {
+		for _, flags := range [][]string{
+			{"-backing", "memfd"},
+			{"-backing", "memfd", "-semaphore"},
+			{"-backing", "file", "-dir", "/tmp"},
+		} {
+			t.Run(c.String()+" "+strings.Join(flags, " "), func(t *testing.T) {
+				e := &emitter{Child: testutils.StartCmd(t, c.command(t, program, append(flags, "-provider", "boxed")...))}
+				if line := e.ReadLine(); line != "ready" {
+					t.Fatalf("emitter says %q", line)
+				}
+				pid := innerPID(t, e.PID)
+				path := strings.Fields(e.command("info"))[1]
+				if _, err := os.Stat(path); flags[1] == "file" && !errors.Is(err, os.ErrNotExist) {
+					t.Fatalf("%s is there outside of the container: %v", path, err)
+				}
+				waitTraced(t, e)
+				const n = 20
+				e.fire(t, n)
+				checkHits(t, tr, "boxed", pid, n)
+			})
+		}
+	}
+	tr.end(t)
+}
+
+// Names of URDT reach into containers, too, where each process has an object of its own.
+func TestCommandFollowsNamesIntoContainers(t *testing.T) {
+	testutils.NeedBPF(t)
+	program := testutils.GoBuild(t, "./testprogs/urdtfire")
+	tr := startTrace(t, "urdt:dyn:boxed/2")
+	for i, c := range containers {
+		t.Run(c.String(), func(t *testing.T) {
+			app := testutils.StartCmd(t, c.command(t, program))
+			if path := app.ReadLine(); !strings.HasPrefix(path, "/proc/") {
+				t.Fatalf("the object is %s, want one without a name", path)
 			}
-			pid := innerPID(t, e.PID)
-			path := strings.Fields(e.command("info"))[1]
-			if _, err := os.Stat(path); flags[1] == "file" && !errors.Is(err, os.ErrNotExist) {
-				t.Fatalf("%s is there outside of the container: %v", path, err)
+			pid := innerPID(t, app.PID)
+			mine := func(h hit) bool { return h.pid == pid }
+			// Nobody but the trace knows when it has got there.
+			const first, n = -1, 50
+			waitFor(t, "the first hit", func() bool {
+				app.WriteLine(fmt.Sprintf("two boxed %d %d", first, i))
+				app.ReadLine()
+				return len(tr.of(mine)) > 0
+			})
+			for k := range n {
+				app.WriteLine(fmt.Sprintf("two boxed %d %d", k, i))
+				app.ReadLine()
 			}
-			waitTraced(t, e)
-			const n = 20
-			e.fire(t, n)
-			checkHits(t, tr, "boxed", pid, n)
+			want := func(k int) hit { return hit{pid, fmt.Sprintf("dyn:boxed arg1=%d arg2=%d", k, i)} }
+			later := func(h hit) bool { return mine(h) && h != want(first) }
+			waitFor(t, "all hits", func() bool { return len(tr.of(later)) >= n })
+			for k, h := range tr.of(later) {
+				if h != want(k) {
+					t.Errorf("hit %d is %v, want %v", k, h, want(k))
+				}
+			}
 		})
 	}
 	tr.end(t)
@@ -287,16 +367,18 @@ const (
 // stormProcesses is how many processes fire each probe of a storm.
 var stormProcesses = map[string]int{"child": stormChildren, "image": stormImages, "here": 1}
 
-// storms are the places for a storm, here and in a container, whose file of probes no
+// storms are the places for a storm: here, and in containers, whose file of probes no
 // path outside leads to. Each is run when a tracer has been started.
 func storms(t *testing.T, run func(t *testing.T, storm func())) {
 	testutils.NeedBPF(t)
 	program := buildStorm(t)
-	for _, where := range []string{"here", "container"} {
+	for _, where := range []string{"here", containers[0].String(), containers[1].String()} {
 		t.Run(where, func(t *testing.T) {
 			cmd := exec.Command(program)
-			if where == "container" {
-				cmd = inContainer(t, program)
+			for _, c := range containers {
+				if where == c.String() {
+					cmd = c.command(t, program)
+				}
 			}
 			run(t, func() {
 				c := testutils.StartCmd(t, cmd)
