@@ -17,12 +17,17 @@ Exit status:
   1  a failure; the reason is on standard error
   2  a mistake in the command line
   3  a privilege is missing; its name is on standard error
-nopfire run FILE -- COMMAND has the status of the command, 128 and the number of
-the signal if one ended it.
+Behind "-- COMMAND" (trace, argdist, count, run) it is that of the command: 128 and
+the number of the signal if one ended it.
 
 Environment:
-  NO_COLOR  if set and not empty, no colours on a terminal`,
-		Example: `  nopfire demo
+  NO_COLOR        if set and not empty, no colours on a terminal
+  NOPFIRE_ATTACH  uprobe_multi or perf_event: attach in this way
+  NOPFIRE_URDT    the object of "nopfire urdt", before the usual places
+
+"nopfire doctor" tells what works here, and what would help where it does not.`,
+		Example: `  nopfire doctor
+  nopfire demo
   nopfire list -p 4711
   sudo nopfire trace -p 4711 'myapp:*'`,
 		SilenceUsage:  true,
