@@ -99,8 +99,8 @@ func probes(pid int, found *usdt.Result) Check {
 		unread = fmt.Sprintf("; %s (nopfire list -p %d): %s", count(n, "fault"), pid, firstLine(found.Problems[0]))
 	}
 	if locations == broken {
-		c.Status, c.Found, c.Remedy = Missing, "none that could be attached to"+unread, "nopfire list --why FILE says for a program or library why its probes are not seen"
-		c.err = fmt.Errorf("process %d: %w", pid, usdt.ErrNoProbe)
+		c.Status, c.Found, c.Remedy = Missing, "none that could be attached to"+unread, fmt.Sprintf("nopfire list --why -p %d FILE says of a program or library why its probes are not seen", pid)
+		c.err = fmt.Errorf("process %d has no probe that could be attached to", pid)
 		return c
 	}
 	c.Found = fmt.Sprintf("%d, of %s in %s%s", len(found.Targets), count(len(providers), "provider"), count(len(files), "file"), unread)
