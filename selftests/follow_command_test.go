@@ -498,6 +498,56 @@ func TestCommandCountsStorm(t *testing.T) {
 	})
 }
 
+// nopfire count -p counts what the process loads later, prints as it goes, and ends with
+// the process, with nothing forgotten.
+func TestCommandCountsLaterObjects(t *testing.T) {
+	testutils.NeedBPF(t)
+	e := startEmitter(t)
+	c := testutils.Start(t, nopfirePath(t), "count", "selftest:*", "-p", strconv.Itoa(e.PID), "--interval", "50ms", "--json")
+	waitTraced(t, e)
+	got := make(map[string]int)
+	read := func(timeout time.Duration) error {
+		line, err := c.TryReadLine(timeout)
+		if err != nil {
+			return err
+		}
+		var row counted
+		if err := json.Unmarshal([]byte(line), &row); err != nil || row.PID != e.PID {
+			t.Fatalf("%q: %v", line, err)
+		}
+		got[row.Probe] += row.Count
+		return nil
+	}
+	e.fire(t, 10)
+	if answer := e.command("extend"); answer != "extended 1" {
+		t.Fatalf("emitter says %q", answer)
+	}
+	waitFor(t, "the later object", func() bool {
+		e.fire(t, 1)
+		for read(10*time.Millisecond) == nil {
+		}
+		return got["extra1"] > 0
+	})
+	e.fire(t, 10)
+	kill9(t, e)
+	for err := error(nil); !errors.Is(err, io.EOF); err = read(time.Minute) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Wait(); err != nil {
+		t.Errorf("nopfire count ends with %v, and says %q", err, c.Stderr())
+	}
+	for _, probe := range []string{"zero", "ints", "args12", "mixed12", "text", "floats", "other", "bytes"} {
+		if got[probe] != e.Fired {
+			t.Errorf("%s was counted %d times, fired %d times", probe, got[probe], e.Fired)
+		}
+	}
+	if got["extra1"] <= 10 || got["extra1"] > e.Fired-10 {
+		t.Errorf("extra1 was counted %d times; it was there for at most %d of the fires, and is traced since the 10 last ones at least", got["extra1"], e.Fired-10)
+	}
+}
+
 // nopfire argdist knows how often each value came, and how the values are distributed.
 func TestCommandDistributesStorm(t *testing.T) {
 	storms(t, func(t *testing.T, storm func()) {
