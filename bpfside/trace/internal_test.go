@@ -167,6 +167,7 @@ func TestFieldValue(t *testing.T) {
 		{"unreadable word", formInt, "int32", 0, efault, "", nil, "!(read argument: bad address)", false},
 		{"string", formString, "string", 1, 4, "abc\x00....", "abc", `"abc"`, false},
 		{"empty string", formString, "string", 1, 1, "\x00.......", "", `""`, false},
+		{"empty string of older kernels", formString, "string", 1, 0, "........", "", `""`, false},
 		{"string that just fits", formString, "string", 1, 6, "abcde\x00..", "abcde", `"abcde"`, false},
 		{"string of one too many", formString, "string", 1, 7, "abcdef\x00.", "abcde", `"abcde"…`, true},
 		{"not printable", formString, "string", 1, 4, "\x1b\xff\n\x00....", "\x1b\xff\n", `"\x1b\xff\n"`, false},

@@ -101,6 +101,35 @@ func TestPathOfOneProcess(t *testing.T) {
 	}
 }
 
+// A file that was replaced since the process has mapped it is the one that the process
+// has mapped; one that is found by nobody else is that of the process.
+func TestPathOfAReplacedFile(t *testing.T) {
+	testutils.NeedBPF(t)
+	prog := testutils.BuildC(t, sdtProgram)
+	copied := filepath.Join(t.TempDir(), "replaced")
+	data, err := os.ReadFile(prog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(copied, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	child := testutils.Start(t, copied)
+	child.ReadLine()
+	if err := os.Remove(copied); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(copied, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, trace.Query{PID: child.PID, Clauses: []trace.Clause{{Path: copied, Pattern: "seq:num"}, {Path: "replaced", Pattern: ":done"}}})
+	child.WriteLine("3")
+	child.ReadLine()
+	if events := drain(t, s); len(events) != 4 {
+		t.Errorf("events\n%s", text(events))
+	}
+}
+
 // A path of a process in another mount namespace is that of its own file.
 func TestPathInAMountNamespace(t *testing.T) {
 	testutils.NeedBPF(t)

@@ -37,9 +37,11 @@ const (
 // others the value of a float cannot be used, since BPF programs have none.
 type Clause struct {
 	// Path is the file that has the probes: a path, or the name of a program or
-	// library as usdt.FindFile takes it; in the mount namespace of the process,
-	// if there is one. All processes that map the file are traced, or the one.
-	// "" is every file that the traced processes have mapped, or map later.
+	// library as usdt.FindFile takes it. All processes that map the file are
+	// traced, or the one of the query: then it is the file that this process has
+	// mapped under the name, if it has, and else the one that it would find in its
+	// mount namespace. "" is every file that the traced processes have mapped, or
+	// map later.
 	Path string
 	// Pattern is PROVIDER:PROBE, as usdt.ParsePattern reads it, or, without a
 	// Path, urdt:PROVIDER:NAME[/NARGS], as ParseURDTName does.

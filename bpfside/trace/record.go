@@ -207,8 +207,10 @@ func (f *field) word(v *Value, word uint64, status int64) {
 // NUL of a string included.
 func (f *field) followed(v *Value, rec []byte, status int64) {
 	n := int(status)
-	if f.form == formString {
-		n-- // bpf_probe_read_user_str counts the NUL
+	if f.form == formString && n > 0 {
+		// bpf_probe_read_user_str counts the NUL, but on older kernels, as 6.1, not
+		// that of an empty string (strncpy_from_user_nofault, mm/maccess.c).
+		n--
 	}
 	if n < 0 || f.area+n > len(rec) {
 		v.Err = fmt.Errorf("read %s: impossible length %d", printable(f.typ), n)
