@@ -309,6 +309,8 @@ func valueRows(t *testing.T) []valueRow {
 		{`data == "raw"`, "0", "int32"},
 		{`STRCMP("raw", data)`, "1", "int32"},
 		{`comm == "no such comm"`, "0", "int32"},
+		{`comm == "a name that no thread can have"`, "0", "int32"},
+		{`strncmp(comm, "a name that no thread can have", 20) != 0`, "1", "int32"},
 		{fmt.Sprintf("comm == %q", comm[:len(comm)-1]), "1", "int32"},
 		{fmt.Sprintf("strcmp(comm, %q)", comm[:len(comm)-2]), "1", "int32"},
 		{fmt.Sprintf("comm[1] == %d", comm[1]), "1", "int32"},
