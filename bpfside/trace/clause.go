@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/nopfire/nopfire/bpfside/usdt"
 )
@@ -70,7 +71,7 @@ func parseClause(c Clause) (*clause, error) {
 		return nil, errors.New("a histogram of no value")
 	case !hist && c.Value != "":
 		return nil, fmt.Errorf("value %s, but no histogram", c.Value)
-	case slices.ContainsFunc(c.Capture, func(c Capture) bool { return c.Expr == "" }):
+	case slices.ContainsFunc(c.Capture, func(c Capture) bool { return strings.TrimSpace(c.Expr) == "" }):
 		return nil, errors.New("a capture of no expression")
 	}
 	if c.Aggregate == LinearHist {
