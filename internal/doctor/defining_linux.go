@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
 
@@ -95,4 +96,39 @@ func scope(places []urdt.Place, noexec func(string) bool) []Check {
 func noexec(dir string) bool {
 	var st unix.Statfs_t
 	return unix.Statfs(dir, &st) == nil && st.Flags&unix.ST_NOEXEC != 0
+}
+
+// executableMemory tries to map a memfd executable, where package emit puts probes
+// unless it is told otherwise. The flags are those of emit: kernels before 6.3 do not
+// know MFD_EXEC, and vm.memfd_noexec=2 refuses it (Documentation/userspace-api/mfd_noexec.rst).
+func executableMemory() (said string, err error) {
+	for _, try := range []struct {
+		flag int
+		said string
+	}{{unix.MFD_EXEC, ""}, {unix.MFD_NOEXEC_SEAL, "allowed, though not for execve (vm.memfd_noexec)"}, {0, ""}} {
+		var fd int
+		fd, err = unix.MemfdCreate("nopfire-doctor", unix.MFD_CLOEXEC|try.flag)
+		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EACCES) {
+			continue
+		}
+		if err == nil {
+			err = mapExecutable(fd)
+		}
+		return try.said, err
+	}
+	return "", os.NewSyscallError("memfd_create", err)
+}
+
+// mapExecutable maps a file executable, and closes it.
+func mapExecutable(fd int) error {
+	defer unix.Close(fd)
+	page := os.Getpagesize()
+	if err := unix.Ftruncate(fd, int64(page)); err != nil {
+		return os.NewSyscallError("ftruncate", err)
+	}
+	text, err := unix.Mmap(fd, 0, page, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE)
+	if err != nil {
+		return os.NewSyscallError("mmap", err)
+	}
+	return unix.Munmap(text)
 }

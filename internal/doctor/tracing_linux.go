@@ -203,22 +203,3 @@ func tryProbe() (err error) {
 	}
 	return errors.New("the probe was attached to, and a hit of it was not seen")
 }
-
-// executableMemory tries to run code of a memfd, where package emit puts probes
-// unless it is told otherwise.
-func executableMemory() (string, error) {
-	fd, err := unix.MemfdCreate("nopfire-doctor", unix.MFD_CLOEXEC)
-	if err != nil {
-		return "", fmt.Errorf("memfd_create: %w", err)
-	}
-	defer unix.Close(fd)
-	page := os.Getpagesize()
-	if err := unix.Ftruncate(fd, int64(page)); err != nil {
-		return "", err
-	}
-	text, err := unix.Mmap(fd, 0, page, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE)
-	if err != nil {
-		return "", fmt.Errorf("map a memfd executable: %w", err)
-	}
-	return "", unix.Munmap(text)
-}
