@@ -43,7 +43,7 @@ func printError(errw io.Writer, err error) {
 	for line := range strings.Lines(msg) {
 		fmt.Fprintf(errw, "nopfire: %s\n", strings.TrimSuffix(line, "\n"))
 	}
-	if text != "" {
+	if strings.TrimSpace(text) != "" {
 		io.WriteString(errw, mark(text, off))
 	}
 }

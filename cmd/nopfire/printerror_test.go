@@ -53,6 +53,7 @@ func TestPrintError(t *testing.T) {
 			"long", &trace.ExprError{Expr: long, Off: 100, Msg: "m"},
 			"nopfire: m\n  …" + strings.Repeat("a", 60) + "+" + strings.Repeat("b", 39) + "…\n" + strings.Repeat(" ", 63) + "^\n",
 		},
+		{"nothing to show", &trace.ExprError{Expr: " ", Off: 1, Msg: "m"}, "nopfire: m\n"},
 		{"place beyond the text", &trace.ExprError{Expr: "a", Off: 7, Msg: "m"}, "nopfire: m\n  a\n"},
 	} {
 		var b strings.Builder

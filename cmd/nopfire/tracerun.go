@@ -119,13 +119,23 @@ func (t *tracer) maps(p *probespec.Probe) bool {
 	return !errors.Is(err, usdt.ErrNoProbe)
 }
 
-// noteSome prints the first of many problems, and how many there are: a pattern for
-// hundreds of probes may fit a condition of few.
+// someProblems is how many problems are told at a time: a pattern for hundreds of probes
+// may fit a condition of few, and a storm of processes may be none of ours to look at.
+const someProblems = 10
+
+// noteSome prints the first of many problems, and how many there are.
 func noteSome(errw io.Writer, problems []error) {
-	const some = 10
-	note(errw, problems[:min(len(problems), some)]...)
-	if more := len(problems) - some; more > 0 {
-		note(errw, fmt.Errorf("%d more problems like these", more))
+	note(errw, problems[:min(len(problems), someProblems)]...)
+	noteMore(errw, len(problems)-someProblems)
+}
+
+// noteMore says how many problems were not told.
+func noteMore(errw io.Writer, n int) {
+	switch {
+	case n == 1:
+		note(errw, errors.New("1 more problem like these"))
+	case n > 1:
+		note(errw, fmt.Errorf("%d more problems like these", n))
 	}
 }
 
@@ -184,10 +194,11 @@ func (t *tracer) wants(ev *trace.Event) bool {
 // traceNotes says on standard error what was not printed, at most once a second: a
 // flood of events is not to become a flood of notes.
 type traceNotes struct {
-	mu    sync.Mutex
-	w     io.Writer
-	limit rateLimiter
-	lost  []trace.LostError // by reason
+	mu       sync.Mutex
+	w        io.Writer
+	limit    rateLimiter
+	lost     []trace.LostError // by reason
+	problems int               // since say
 }
 
 // pass reports whether an event is within the limit.
@@ -206,7 +217,9 @@ func (n *traceNotes) take(err error) bool {
 	defer n.mu.Unlock()
 	var problem *trace.ProblemError
 	if errors.As(err, &problem) {
-		note(n.w, problem)
+		if n.problems++; n.problems <= someProblems {
+			note(n.w, problem)
+		}
 		return true
 	}
 	var lost *trace.LostError
@@ -230,6 +243,8 @@ func (n *traceNotes) say() {
 		fmt.Fprintf(n.w, "nopfire: %v\n", &l)
 	}
 	n.lost = n.lost[:0]
+	noteMore(n.w, n.problems-someProblems)
+	n.problems = 0
 	if s := n.limit.take(); s != "" {
 		fmt.Fprintf(n.w, "nopfire: %s\n", s)
 	}

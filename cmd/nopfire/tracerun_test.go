@@ -260,12 +260,28 @@ func TestNoteSome(t *testing.T) {
 	for _, tt := range []struct {
 		n    int
 		last string
-	}{{0, ""}, {1, "nopfire: note: problem 0\n"}, {10, "nopfire: note: problem 9\n"}, {12, "nopfire: note: 2 more problems like these\n"}} {
+	}{{0, ""}, {1, "nopfire: note: problem 0\n"}, {10, "nopfire: note: problem 9\n"}, {11, "nopfire: note: 1 more problem like these\n"}, {12, "nopfire: note: 2 more problems like these\n"}} {
 		var b strings.Builder
 		noteSome(&b, problems[:tt.n])
 		if got := strings.Count(b.String(), "\n"); got != min(tt.n, 11) || !strings.HasSuffix(b.String(), tt.last) {
 			t.Errorf("%d problems: %s", tt.n, &b)
 		}
+	}
+}
+
+// Many problems are told in part, and the next ones again.
+func TestTraceNotesProblems(t *testing.T) {
+	var b strings.Builder
+	n := &traceNotes{w: &b}
+	for range 2 {
+		for range 15 {
+			n.take(&trace.ProblemError{Err: errors.New("no access")})
+		}
+		n.say()
+	}
+	want := strings.Repeat(strings.Repeat("nopfire: note: no access\n", 10)+"nopfire: note: 5 more problems like these\n", 2)
+	if b.String() != want {
+		t.Errorf("notes\n%s", &b)
 	}
 }
 
