@@ -12,6 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// openDirectory opens a directory. One below a given one is not followed if it has
+// become a link since, and is nil if it is no directory any more.
+func openDirectory(path string, top bool) (*os.File, error) {
+	flags := os.O_RDONLY | syscall.O_DIRECTORY
+	if !top {
+		flags |= syscall.O_NOFOLLOW
+	}
+	d, err := os.OpenFile(path, flags, 0)
+	if !top && (errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR)) {
+		return nil, nil
+	}
+	return d, err
+}
+
 // openELF opens a file in a directory if it is an ELF file; it returns nil for any
 // other. If it is wanted, it returns the identity that the file had before it was read,
 // as far as that is known. It is not os.Open, because most files are closed again at

@@ -161,9 +161,12 @@ func (w *walker) keep(f found) {
 
 // directory reads a directory and the files in it.
 func (w *walker) directory(t task) error {
-	d, err := os.Open(t.path)
+	d, err := openDirectory(t.path, t.top)
 	if err != nil {
 		return err
+	}
+	if d == nil {
+		return nil
 	}
 	defer d.Close()
 	st, err := d.Stat()

@@ -34,6 +34,10 @@ func (d *diagnoser) checkAlive() bool {
 	return true
 }
 
+// maxMappings bounds the mappings of the file that are looked at for each location: a
+// loader makes four or five, and a hostile process 65,530.
+const maxMappings = 256
+
 // checkProcess looks at how the process has mapped the file.
 func (d *diagnoser) checkProcess() bool {
 	const step = "mapping"
@@ -44,7 +48,7 @@ func (d *diagnoser) checkProcess() bool {
 	for m, err := range procmaps.Of(d.PID) {
 		if err == nil && m.Inode != 0 {
 			all = append(all, m)
-			if m.Inode == d.image.file.ID.Inode {
+			if m.Inode == d.image.file.ID.Inode && len(ours) < maxMappings {
 				ours = append(ours, m)
 			}
 		}
