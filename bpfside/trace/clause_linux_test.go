@@ -295,6 +295,12 @@ func TestNoProbe(t *testing.T) {
 			t.Errorf("error %v, want the one of the expression before all others", err)
 		}
 	}
+	for _, pid := range []int{-1, 1 << 30} {
+		q = trace.Query{PID: pid, Later: true, Clauses: clauses("mall:sold")}
+		if _, err := trace.Start(q); !errors.Is(err, os.ErrNotExist) || err.Error() != fmt.Sprintf("trace: no process %d", pid) {
+			t.Errorf("error %v", err)
+		}
+	}
 	q = trace.Query{Clauses: []trace.Clause{{Path: "/no/such/file", Pattern: ":x"}}}
 	if _, err := trace.Start(q); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)

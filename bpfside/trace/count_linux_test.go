@@ -11,6 +11,7 @@ import (
 	"math/bits"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -295,7 +296,7 @@ func TestFireMany(t *testing.T) {
 func TestOddKeys(t *testing.T) {
 	testutils.NeedBPF(t)
 	p := provider(t, "odd", nil)
-	h, err := emit.NewProbe2[unsafe.Pointer, []byte](p, "key", &emit.ProbeOptions{Args: []string{"p", "data"}})
+	h, err := emit.NewProbe2[uintptr, []byte](p, "key", &emit.ProbeOptions{Args: []string{"p", "data"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,15 +307,20 @@ func TestOddKeys(t *testing.T) {
 		{Pattern: "odd:key", Aggregate: trace.Count, Capture: []trace.Capture{{Expr: "p", String: true}}},
 		{Pattern: "odd:key", Aggregate: trace.Count, Capture: captures("data")},
 	}})
-	c := func(s string) unsafe.Pointer { return unsafe.Pointer(unsafe.StringData(s + "\x00")) }
-	h.Fire(nil, nil)
-	h.Fire(nil, []byte{})
-	h.Fire(unsafe.Add(nil, 16), []byte{0})
-	h.Fire(unsafe.Add(nil, 24), []byte{0, 0}) //nolint:govet // nobody follows it but the kernel
+	var kept []*byte
+	c := func(s string) uintptr {
+		kept = append(kept, unsafe.StringData(s+"\x00"))
+		return uintptr(unsafe.Pointer(kept[len(kept)-1]))
+	}
+	h.Fire(0, nil)
+	h.Fire(0, []byte{})
+	h.Fire(16, []byte{0})
+	h.Fire(24, []byte{0, 0})
 	h.Fire(c(""), []byte("12345678"))
 	h.Fire(c("12345678"), []byte("123456789"))
 	h.Fire(c("123456789"), []byte("123456789"))
 	h.Fire(c("123456780"), []byte("1234567"))
+	runtime.KeepAlive(kept)
 	want := `odd:key p=!(read string: bad address) 2
 odd:key p="" 1
 odd:key p="12345678" 1

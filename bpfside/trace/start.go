@@ -61,11 +61,11 @@ func start(q Query, interval time.Duration) (*Session, error) {
 }
 
 func startClauses(q *Query, opts Options, clauses []*clause, interval time.Duration) (*Session, error) {
-	if q.PID < 0 {
-		return nil, fmt.Errorf("process %d: %w", q.PID, os.ErrNotExist)
-	}
 	if _, err := usdt.DefaultMethod(); err != nil {
 		return nil, err
+	}
+	if q.PID != 0 && !exists(fmt.Sprintf("/proc/%d", q.PID)) {
+		return nil, noProcessError(q.PID)
 	}
 	s, err := newSession(opts, clauses)
 	if err != nil {
@@ -79,6 +79,14 @@ func startClauses(q *Query, opts Options, clauses []*clause, interval time.Durat
 	s.run()
 	return s, nil
 }
+
+// A noProcessError is the number of a process that does not exist.
+type noProcessError int
+
+func (e noProcessError) Error() string { return fmt.Sprintf("no process %d", int(e)) }
+
+// Unwrap returns os.ErrNotExist.
+func (e noProcessError) Unwrap() error { return os.ErrNotExist }
 
 // begin attaches to what is there.
 func (s *Session) begin(q *Query, interval time.Duration) error {

@@ -371,7 +371,6 @@ func TestStartRefuses(t *testing.T) {
 		{"no pattern", trace.Query{Clauses: clauses("x")}, `trace: pattern "x": want PROVIDER:PROBE, such as "x:*"`},
 		{"the second pattern", trace.Query{Clauses: clauses("a:b", "x")}, `trace: clause 1: pattern "x": want PROVIDER:PROBE, such as "x:*"`},
 		{"no name", trace.Query{Clauses: clauses("urdt::x")}, `trace: name "urdt::x": want urdt:PROVIDER:NAME or urdt:PROVIDER:NAME/NARGS`},
-		{"no process", trace.Query{PID: -1, Clauses: some}, "trace: process -1: file does not exist"},
 		{"no value", trace.Query{Clauses: []trace.Clause{{Pattern: "a:b", Aggregate: trace.Log2Hist}}}, "trace: a histogram of no value"},
 		{"a value", trace.Query{Clauses: []trace.Clause{{Pattern: "a:b", Value: "arg1"}}}, "trace: value arg1, but no histogram"},
 		{"an empty capture", trace.Query{Clauses: []trace.Clause{{Pattern: "a:b", Capture: []trace.Capture{{}}}}}, "trace: a capture of no expression"},
