@@ -88,6 +88,7 @@ The JSON is described in docs/json.md.`,
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object a probe")
 	flags.BoolVar(&f.noCache, "no-cache", false, "neither use nor keep what is known of files without probes")
 	completeFlag(cmd, "pid", completePIDs)
+	cmd.ValidArgsFunction = completeList(&f)
 	cmd.AddCommand(newListURDT())
 	return cmd
 }

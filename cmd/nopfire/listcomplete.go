@@ -1,0 +1,30 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/nopfire/nopfire/bpfside/usdt"
+)
+
+// completeList completes what is to be listed: files and directories, by the shell
+// itself, and the patterns of what was named before: a process, all of them, files.
+func completeList(f *listFlags) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if strings.Contains(prefix, "/") {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		if f.pid > 0 || f.all {
+			return completeProbes(&f.pid)(cmd, args, prefix)
+		}
+		found := new(usdt.Result)
+		files, _ := splitArgs(args)
+		for _, file := range files {
+			of, _ := usdt.FileTargets(knownFile(file)) // a fault completes nothing
+			found.Targets = append(found.Targets, of.Targets...)
+		}
+		// Another file may follow as well.
+		return probesWith(found, "", prefix), cobra.ShellCompDirectiveDefault
+	}
+}
