@@ -70,30 +70,48 @@ func (t *tracer) run(cmd *cobra.Command, command []string) (err error) {
 		}
 	}
 	enough, err := t.print(ctx, s, p)
-	if err != nil || child == nil {
+	if child == nil {
 		return err
 	}
-	if !enough && ctx.Err() == nil {
+	if err == nil && !enough && ctx.Err() == nil {
 		<-child.done // the trace has seen the end of the process before its parent
 	}
-	return child.wait()
+	status := child.wait()
+	if err != nil {
+		return err
+	}
+	for i := range t.without(s.Probes()) {
+		fmt.Fprintf(t.errw, "nopfire: note: the command had no %s\n", printable(t.specs[i].Clause.Pattern))
+	}
+	return status
+}
+
+// without returns the indexes of the specifications that have none of the probes.
+func (t *tracer) without(probes []trace.SessionProbe) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := range t.specs {
+			if !slices.ContainsFunc(probes, func(p trace.SessionProbe) bool { return p.Clause == i }) && !yield(i) {
+				return
+			}
+		}
+	}
 }
 
 // introduce says what is traced, to somebody at a terminal, and what is not there
 // yet, to everybody.
 func (t *tracer) introduce(probes []trace.SessionProbe, held bool) {
-	found := make([]bool, len(t.specs))
-	for _, p := range probes {
-		found[p.Clause] = true
-	}
 	where := processName(t.query.PID)
-	for i, p := range t.specs {
-		switch {
-		case held:
-		case t.query.PID == 0 && !found[i]:
-			fmt.Fprintf(t.errw, "nopfire: note: no process has %s yet; waiting\n", printable(p.Clause.Pattern))
-		case t.query.PID != 0 && p.Clause.Path != "" && !t.maps(p):
-			fmt.Fprintf(t.errw, "nopfire: note: %s has not mapped %s; waiting\n", where, printable(p.Clause.Path))
+	switch {
+	case held: // it has not begun
+	case t.query.PID == 0:
+		for i := range t.without(probes) {
+			fmt.Fprintf(t.errw, "nopfire: note: no process has %s yet; waiting\n", printable(t.specs[i].Clause.Pattern))
+		}
+	default:
+		for _, p := range t.specs {
+			if p.Clause.Path != "" && !t.maps(p) {
+				fmt.Fprintf(t.errw, "nopfire: note: %s has not mapped %s; waiting\n", where, printable(p.Clause.Path))
+			}
 		}
 	}
 	if !isTerminal(t.errw) {
