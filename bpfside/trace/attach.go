@@ -165,20 +165,26 @@ func (s *Session) prepare(t *usdt.Target, c *clause, names *nameLookup) (*ebpf.P
 	return prog, s.probes.cookie(p), nil
 }
 
-// isNews reports whether an error is to be told. That an expression does not fit a
-// probe is told of the first one: with a pattern such as *:* it may fit few.
+// maxMisfits is of how many probes it is told that an expression does not fit them:
+// with a pattern such as *:* it may fit few.
+const maxMisfits = 5
+
+// isNews reports whether an error is to be told.
 func (c *clause) isNews(err error) bool {
 	var m *misfit
 	if !errors.As(err, &m) {
 		return true
 	}
+	if c.told == nil {
+		c.told = make(map[string]int)
+	}
 	news := false
 	for _, e := range m.errs {
-		if !c.told[e.Expr] {
-			if c.told == nil {
-				c.told = make(map[string]bool)
-			}
-			c.told[e.Expr], news = true, true
+		c.told[e.Expr]++
+		n := c.told[e.Expr]
+		news = news || n <= maxMisfits
+		if n == maxMisfits {
+			e.Msg += " (other probes that it does not fit are not told)"
 		}
 	}
 	return news

@@ -20,10 +20,10 @@ type clause struct {
 	name    *URDTName // that it traces instead of the probes of the pattern; nil for none
 
 	// What has become of it so far: under Session.attaching.
-	selected bool            // a probe was there to be traced
-	fits     bool            // its expressions fit one, or it has none
-	misfit   error           // why they did not fit the first
-	told     map[string]bool // the expressions of which it was told that they do not fit one
+	selected bool           // a probe was there to be traced
+	fits     bool           // its expressions fit one, or it has none
+	misfit   error          // why they did not fit the first
+	told     map[string]int // of how many probes it was told that an expression does not fit them
 }
 
 // parseClauses understands the clauses of a query.

@@ -88,6 +88,26 @@ func TestMisfit(t *testing.T) {
 	}
 }
 
+// Of many probes that an expression does not fit a few are told, and that there are
+// more.
+func TestMisfitsAreToldOfAFew(t *testing.T) {
+	var c clause
+	told, last := 0, ""
+	for i := range 100 {
+		m := (&misfit{errs: []*ExprError{{Expr: "x", Msg: "no x"}}}).of(fmt.Sprint("p:", i))
+		if c.isNews(m) {
+			told++
+			last = m.Error()
+		}
+	}
+	if want := "p:4: expression x: no x (other probes that it does not fit are not told)"; told != maxMisfits || last != want {
+		t.Errorf("%d told, the last is %q", told, last)
+	}
+	if !c.isNews((&misfit{errs: []*ExprError{{Expr: "y"}}}).of("p:1")) || !c.isNews(errors.New("disk full")) {
+		t.Error("another expression, or another error, is no news")
+	}
+}
+
 func TestPlainSource(t *testing.T) {
 	args := make([]stapsdt.Arg, 3)
 	params := []usdt.Param{{Name: "n"}, {Name: "pid"}, {Name: "comm"}}

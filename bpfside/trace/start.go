@@ -18,11 +18,11 @@ import (
 //
 // A probe that cannot be traced, or that a clause's expressions do not fit, costs
 // itself only, and is one of Problems, or of those that Events yields if it
-// appears later; that an expression does not fit is told of the first probe only. It is
-// no error if there is no probe yet, unless the clause names
-// a file; then, and where a pattern finds nothing in the one process of the query
-// (unless Later), the error wraps usdt.ErrNoProbe. An expression that is wrong for
-// every probe is an *ExprError.
+// appears later; that an expression does not fit is told of the first few probes.
+// It is no error if there is no probe yet, unless the clause names a file; then,
+// and where a pattern finds nothing in the one process of the query (unless
+// Later), the error wraps usdt.ErrNoProbe. An expression that is wrong for every
+// probe is an *ExprError.
 //
 // The caller closes the session.
 func Start(q Query) (*Session, error) {
