@@ -45,16 +45,19 @@ func (d *diagnoser) checkProcess() bool {
 		return false
 	}
 	var all, ours []procmaps.Mapping
+	isOurs := make(map[inode]bool)
 	for m, err := range procmaps.Of(d.PID) {
-		if err == nil && m.Inode != 0 {
-			all = append(all, m)
-			if m.Inode == d.image.file.ID.Inode && len(ours) < maxMappings {
-				ours = append(ours, m)
-			}
+		if err != nil || m.Inode == 0 {
+			continue
 		}
-	}
-	if len(ours) > 0 && !d.isMapped(ours[0]) {
-		ours = nil
+		all = append(all, m)
+		key := inodeOf(m)
+		if _, known := isOurs[key]; !known {
+			isOurs[key] = d.isMapped(m)
+		}
+		if isOurs[key] && len(ours) < maxMappings {
+			ours = append(ours, m)
+		}
 	}
 	if len(ours) == 0 {
 		return d.notMapped(step, all)
@@ -78,12 +81,18 @@ func (d *diagnoser) checkMappings(step string, maps []procmaps.Mapping) {
 
 func executable(m procmaps.Mapping) bool { return m.Perms&procmaps.Exec != 0 }
 
-// isMapped reports whether a mapping with the inode of the file is one of the file, as
-// far as that may be asked for.
+// isMapped reports whether a mapping is one of the file. Some file systems number a
+// file in one way for stat and in another for mappings: so it is looked at, if its
+// number or its name is that of the file. If it may not be, both must be.
 func (d *diagnoser) isMapped(m procmaps.Mapping) bool {
+	number := m.Inode == d.image.file.ID.Inode
+	name := filepath.Base(m.Path) == filepath.Base(d.Path)
+	if !number && !name {
+		return false
+	}
 	f, _, err := openMapping(d.PID, m)
 	if err != nil || f == nil {
-		return filepath.Base(m.Path) == filepath.Base(d.Path)
+		return number && name
 	}
 	defer f.Close()
 	id, err := identify(f)
