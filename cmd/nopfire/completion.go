@@ -2,13 +2,26 @@ package main
 
 import "github.com/spf13/cobra"
 
+// flagCompletions are those of flags that mean the same in every command.
+var flagCompletions = map[string]cobra.CompletionFunc{
+	"pid":     completePIDs,
+	"dir":     completeDirs,
+	"include": completeDirs,
+	"cpu":     cobra.FixedCompletions([]cobra.Completion{"v1", "v2", "v3", "v4"}, cobra.ShellCompDirectiveNoFileComp),
+	"target":  cobra.FixedCompletions([]cobra.Completion{"amd64", "arm64"}, cobra.ShellCompDirectiveNoFileComp),
+}
+
+func completeDirs(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
 // completeEverywhere gives what many commands have in common its completion, unless a
-// command has one of its own: -p the processes, and a command that takes no arguments
-// no names of files.
+// command has one of its own: flags, and a command that takes no arguments no names of
+// files.
 func completeEverywhere(cmd *cobra.Command) {
-	if cmd.Flags().Lookup("pid") != nil {
-		if _, ok := cmd.GetFlagCompletionFunc("pid"); !ok {
-			completeFlag(cmd, "pid", completePIDs)
+	for name, f := range flagCompletions {
+		if _, own := cmd.GetFlagCompletionFunc(name); !own && cmd.Flags().Lookup(name) != nil {
+			completeFlag(cmd, name, f)
 		}
 	}
 	if cmd.ValidArgsFunction == nil && takesNothing(cmd) {
