@@ -16,7 +16,7 @@ TESTFLAGS   ?=
 PLATFORMS = linux/amd64 linux/arm64 linux/riscv64 linux/s390x linux/ppc64le \
 	linux/386 linux/arm darwin/arm64 windows/amd64 freebsd/amd64 js/wasm
 
-.PHONY: build test race buildmodes test-arm64 check lint crossbuild bench peers fuzz man generate help
+.PHONY: build test race buildmodes test-arm64 check lint crossbuild bench peers fuzz man generate vmtest help
 
 ## build: the nopfire binary, static, in bin/
 build:
@@ -65,6 +65,10 @@ bench:
 ## peers: nopfire list and trace beside readelf, bpftrace and bcc's tools (needs root and some minutes)
 peers:
 	$(GO) run ./selftests/peers
+
+## vmtest: the tests that depend on the kernel, on Debian's 6.1 and 6.12 under qemu (needs its packages and apt)
+vmtest:
+	$(GO) run ./selftests/vm
 
 # Inputs of interest are made small with a few tries only: large ones would take
 # all the time else.

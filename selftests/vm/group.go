@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/nopfire/nopfire/selftests/vm/internal/plan"
+)
+
+// A group is the tests of one package.
+type group struct {
+	name string
+	pkg  string // directory in the repository
+	run  string // -test.run, "" for all
+	skip string // -test.skip
+}
+
+// groups are the packages whose tests depend on the kernel or the processor.
+var groups = []group{
+	{name: "elfgen", pkg: "elfgen"},
+	{name: "emit", pkg: "emit"},
+	{name: "urdt", pkg: "urdt"},
+	{name: "call", pkg: "internal/call"},
+	{name: "image", pkg: "internal/image"},
+	{name: "feature", pkg: "internal/feature"},
+	{name: "procwatch", pkg: "internal/procwatch"},
+	{name: "usdt", pkg: "bpfside/usdt"},
+	{name: "trace", pkg: "bpfside/trace"},
+	{name: "body", pkg: "bpfside/trace/internal/body"},
+	{name: "bpfc", pkg: "bpfside/bpfc"},
+	{name: "run", pkg: "bpfside/run"},
+	{name: "selftests", pkg: "selftests"},
+	{name: "cli", pkg: "cmd/nopfire"},
+}
+
+// Where things lie in the machine.
+const (
+	sourceDir = "/src"
+	testDir   = "/tests"
+)
+
+// groupLimit is when a group is taken for hanging: an emulator is some twenty
+// times slower than the machine that it runs on, and that may be busy.
+const groupLimit = 5 * time.Minute
+
+// buildGroups compiles the tests of the groups for an architecture into dir.
+func buildGroups(dir, arch string, gs []group) error {
+	for _, g := range gs {
+		if err := goBuild(arch, "test", "-c", "-o", filepath.Join(dir, g.name), "./"+g.pkg); err != nil {
+			return err
+		}
+	}
+	return goBuild(arch, "build", "-o", filepath.Join(dir, "init"), "./selftests/vm/init")
+}
+
+// goBuild runs the go command for Linux on an architecture, without cgo: what it
+// builds needs no files but its own.
+func goBuild(arch string, args ...string) error {
+	cmd := exec.Command("go", args...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// writeInitramfs writes all files of a machine: init, the tests that were built
+// in dir, the source tree with their testdata, and the plan.
+func writeInitramfs(file, dir string, k *kernel, gs []group) error {
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	c := newCpioWriter(f)
+	if err := c.file("init", filepath.Join(dir, "init")); err != nil {
+		return err
+	}
+	for _, d := range []string{"dev", "proc", "sys", "tmp", "run", "root", "bin", "etc"} {
+		c.dir(d)
+	}
+	c.data("etc/passwd", 0o644, []byte("root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"))
+	c.data("etc/group", 0o644, []byte("root:x:0:\nnogroup:x:65534:\n"))
+	if err := c.file("boot/config-"+k.release, k.config); err != nil {
+		return err
+	}
+	var p plan.Plan
+	for _, g := range gs {
+		name := path.Join(testDir, g.name)
+		if err := c.file(name[1:], filepath.Join(dir, g.name)); err != nil {
+			return err
+		}
+		args := []string{"-test.v=test2json", "-test.short", "-test.timeout=0"}
+		if g.run != "" {
+			args = append(args, "-test.run="+g.run)
+		}
+		if g.skip != "" {
+			args = append(args, "-test.skip="+g.skip)
+		}
+		p.Groups = append(p.Groups, plan.Group{
+			Name: g.name, Dir: path.Join(sourceDir, g.pkg), Path: name, Args: args, Limit: groupLimit,
+		})
+	}
+	tracked, err := exec.Command("git", "ls-files", "-z").Output()
+	if err != nil {
+		return fmt.Errorf("git ls-files: %w", err)
+	}
+	for name := range bytes.SplitSeq(bytes.TrimSuffix(tracked, []byte{0}), []byte{0}) {
+		// A file may be deleted and not yet committed.
+		if err := c.file(inArchive(string(name)), string(name)); err != nil && !os.IsNotExist(err) {
+			return err
+		}
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	c.data(plan.File[1:], 0o644, text)
+	if err := c.close(); err != nil {
+		return err
+	}
+	return f.Close()
+}
