@@ -156,10 +156,19 @@ func waitTraced(t *testing.T, e *emitter) {
 }
 
 // Processes that start after nopfire trace are traced, each value of each hit; those
-// that are killed, while others start, take nothing with them.
+// that are killed, while others start, take nothing with them, and when all have gone
+// the trace holds nothing of them.
 func TestCommandFollowsProcesses(t *testing.T) {
 	testutils.NeedBPF(t)
 	tr := startTrace(t, "selftest:*", "--all")
+	descriptors := func() int {
+		fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", tr.PID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(fds)
+	}
+	first := descriptors()
 	const n = 20
 	var wg sync.WaitGroup
 	buildEmitter(t)
@@ -174,10 +183,15 @@ func TestCommandFollowsProcesses(t *testing.T) {
 					kill9(t, e)
 				}
 				checkHits(t, tr, "selftest", e.PID, n)
+				if i != 0 {
+					kill9(t, e)
+				}
 			})
 		}
 	}
 	wg.Wait()
+	// What stays is a program for each layout of arguments, for the next process.
+	waitFor(t, "the trace lets go", func() bool { return descriptors() <= first+emitterProbes })
 	tr.end(t)
 }
 
