@@ -56,7 +56,7 @@ const refused = "see seccomp, lockdown and the security modules above; in a cont
 const ringBuffer = "ring buffer"
 
 // lockedMemory says whether the limit on locked memory is in the way: kernels before
-// 5.11 count maps into it (bpf_map_charge_memlock, removed by commit 3ac1f01b43b6).
+// 5.11 count maps into it (bpf_map_charge_memlock).
 func lockedMemory(buffer Status) Check {
 	c := Check{Group: GroupTracing, Name: "locked memory"}
 	var limit unix.Rlimit
