@@ -14,9 +14,13 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"runtime"
 
 	"github.com/nopfire/nopfire/emit"
 )
+
+// The probe is fired by the main thread, whose id is that of the process.
+func init() { runtime.LockOSThread() }
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
