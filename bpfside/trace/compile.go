@@ -105,20 +105,29 @@ func newMisfit(in *body.Input, err error) *misfit {
 	return nil
 }
 
-// check returns what is wrong with the expressions of a clause whatever the probe.
-func (c *clause) check() error {
+// check returns what is wrong with the expressions of a clause for a probe that has a
+// number of integers as its arguments; what another probe may have is other.
+func (c *clause) check(nargs int) (err error, other bool) {
 	in := &body.Input{Where: c.Where, Values: c.expressions()}
 	if in.Where == "" && len(in.Values) == 0 {
-		return nil
+		return nil, false
 	}
-	_, err := body.Compile(context.Background(), in)
+	for range nargs {
+		in.Args = append(in.Args, body.Arg{Size: 8, Signed: true})
+	}
+	_, err = body.Compile(context.Background(), in)
 	if m := newMisfit(in, err); m != nil {
-		if m.other {
-			return nil
-		}
-		return m
+		return m, m.other
 	}
-	return err
+	return err, false
+}
+
+// mistake returns what is wrong with the expressions whatever the probe.
+func (c *clause) mistake() error {
+	if err, other := c.check(0); !other {
+		return err
+	}
+	return nil
 }
 
 // expressions returns the values that the clause asks for: what it captures, then the

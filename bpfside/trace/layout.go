@@ -79,16 +79,14 @@ func plan(t *usdt.Target, c *clause, opts *Options, compile func(*body.Input) (*
 		}
 	}
 	p := planner{l: l, args: args, all: all}
-	switch {
-	case c.Capture == nil && !c.counts():
+	for i, capture := range c.Capture {
+		p.capture(capture, sources[i])
+	}
+	if c.Capture == nil && !c.counts() {
 		for i := range args {
 			if !all[i].hidden {
 				p.argument(i, all[i].field)
 			}
-		}
-	default:
-		for i, capture := range c.Capture {
-			p.capture(capture, sources[i])
 		}
 	}
 	if c.counts() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nopfire/nopfire/bpfside/usdt"
+	"github.com/nopfire/nopfire/urdt/abi"
 )
 
 // Start traces what a query says: a hit after it has returned is seen. Processes
@@ -38,7 +39,7 @@ func Start(q Query) (*Session, error) {
 func mistakes(clauses []*clause) error {
 	var errs []error
 	for _, c := range clauses {
-		errs = append(errs, c.check())
+		errs = append(errs, c.mistake())
 	}
 	return errors.Join(errs...)
 }
@@ -194,23 +195,33 @@ func (s *Session) misfits() error {
 	for _, c := range s.clauses {
 		switch {
 		case c.fits:
-		case c.misfit == nil:
-			errs = append(errs, c.check())
-		case c.name == nil || !isOther(c.misfit):
+		case c.name != nil:
+			errs = append(errs, s.misfitName(c))
+		case c.misfit != nil:
 			errs = append(errs, c.misfit)
 		default:
-			// A process may register the names of the arguments later.
-			errs = append(errs, c.check())
+			errs = append(errs, c.mistake())
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// isOther reports whether an error says that another probe may have what this one
-// lacks.
-func isOther(err error) bool {
+// misfitName is misfits for a clause with a name. That its expressions fit no number of
+// integers is a problem, and no error: a process may register other types later.
+func (s *Session) misfitName(c *clause) error {
+	nargs := c.name.NArgs
+	if nargs == EveryNumber {
+		nargs = abi.MaxArgs
+	}
+	err, other := c.check(nargs)
 	var m *misfit
-	return errors.As(err, &m) && m.other
+	if errors.As(err, &m) && other {
+		if c.told == nil { // of no object
+			s.problems = append(s.problems, m.of(c.name.String()))
+		}
+		return nil
+	}
+	return err
 }
 
 // hopeless returns the problems of a session that is attached to nothing, if it never

@@ -89,16 +89,28 @@ func TestNamesThatAreTypedLater(t *testing.T) {
 }
 
 // An expression that is wrong whatever the number of arguments is an error; one that
-// no number has, and a name with too few, is none: its types may tell more later.
+// no number has is a problem: their types may tell more later.
 func TestNamesWithWrongExpressions(t *testing.T) {
 	testutils.NeedBPF(t)
-	for where, wrong := range map[string]bool{"arg1 >": true, "arg2 > 1": false} {
-		s, err := trace.Start(trace.Query{PID: os.Getpid(), Clauses: []trace.Clause{{Pattern: "urdt:expr:wrong/1", Where: where}}})
+	for _, tt := range []struct {
+		name, where    string
+		wrong, problem bool
+	}{
+		{"urdt:expr:wrong/1", "arg1 >", true, false},
+		{"urdt:expr:wrong/1", "arg2 > 1", false, true},
+		{"urdt:expr:wrong", "arg2 > 1", false, false},
+		{"urdt:expr:wrong", "status > 1", false, true},
+		{"urdt:expr:wrong", "arg12 > 1", false, true},
+	} {
+		s, err := trace.Start(trace.Query{PID: os.Getpid(), Clauses: []trace.Clause{{Pattern: tt.name, Where: tt.where}}})
 		var ee *trace.ExprError
-		if errors.As(err, &ee) != wrong {
-			t.Errorf("%s: error %v", where, err)
+		if errors.As(err, &ee) != tt.wrong {
+			t.Errorf("%s: error %v", tt.where, err)
 		}
 		if s != nil {
+			if p := s.Problems(); len(p) > 1 || (len(p) == 1 && errors.As(p[0], &ee)) != tt.problem {
+				t.Errorf("%s of %s: problems %v", tt.where, tt.name, p)
+			}
 			s.Close()
 		}
 	}
