@@ -14,7 +14,8 @@ import (
 // include/uapi/linux/btf.h): for each probe a FUNC with a DECL_TAG
 // "nopfire:probe=PROVIDER:NAME" and the arguments as the parameters of its
 // FUNC_PROTO; "nopfire:len=INDEX" on a pointer parameter names the argument with
-// its length, "nopfire:go=TYPE" gives the Go spelling.
+// its length, "nopfire:go=TYPE" gives the Go spelling of it, of a struct or of a
+// member.
 //
 // This reader takes of BTF what that needs. It is not cilium's: the input is a
 // stranger's, and a chain of a million pointers, which 12 MB hold, must cost no
@@ -237,14 +238,27 @@ type metadata struct {
 	b     *btfTypes
 	word  int               // bytes of a pointer
 	funcs map[string]uint32 // PROVIDER:NAME → id of the FUNC
-	tags  map[tagKey]string // tags of parameters
+	tags  map[tagKey]string // tags of parameters, structs and members
 	types map[uint32]*Type
+	named []namedField // to be given their Go spelling
 }
 
+// A tagKey is what a tag is about: a parameter of a FUNC or a member of a STRUCT, by
+// its index, or the whole.
 type tagKey struct {
-	funcID uint32
-	param  uint32
-	prefix string
+	id        uint32
+	component uint32
+	prefix    string
+}
+
+// wholeType is the component of a tag that is about no part of a type.
+const wholeType = 1<<32 - 1
+
+// A namedField is a field whose type has a Go spelling of its own.
+type namedField struct {
+	of     *Type
+	index  int
+	goName string
 }
 
 func newMetadata(b *btfTypes, word int) *metadata {
@@ -256,7 +270,7 @@ func newMetadata(b *btfTypes, word int) *metadata {
 		}
 		component := b.order.Uint32(t.rest)
 		text := b.text(t.name)
-		if probe, ok := strings.CutPrefix(text, tagProbe); ok && component == 1<<32-1 {
+		if probe, ok := strings.CutPrefix(text, tagProbe); ok && component == wholeType {
 			if _, dup := m.funcs[probe]; !dup {
 				m.funcs[probe] = t.size
 			}
@@ -289,6 +303,7 @@ func (m *metadata) params(funcID uint32) ([]Param, error) {
 	for i := range params {
 		rec := proto.rest[8*i:]
 		p := Param{Name: m.b.text(m.b.order.Uint32(rec)), Type: m.typeOf(m.b.order.Uint32(rec[4:]), 0)}
+		m.nameFields()
 		goName := m.tags[tagKey{funcID, uint32(i), tagGo}]
 		if tag, ok := m.tags[tagKey{funcID, uint32(i), tagLen}]; ok {
 			at, err := strconv.Atoi(tag)
@@ -312,6 +327,17 @@ func (m *metadata) params(funcID uint32) ([]Param, error) {
 		params[i] = p
 	}
 	return params, nil
+}
+
+// nameFields gives fields the Go spelling of their types, which others may share. It
+// is for when the types are whole: a copy of a pointer has to know where that leads.
+func (m *metadata) nameFields() {
+	for _, n := range m.named {
+		t := *n.of.Fields[n.index].Type
+		t.Go = n.goName
+		n.of.Fields[n.index].Type = &t
+	}
+	m.named = nil
 }
 
 // typeOf translates a type. What has no meaning here is Unknown.
@@ -363,9 +389,9 @@ func (m *metadata) typeOf(id uint32, depth int) *Type {
 			t.Size = int(size)
 		}
 	case btfStruct:
-		t = &Type{Kind: Struct, Size: int(bt.size & (1<<31 - 1)), Name: m.b.text(bt.name)}
+		t = &Type{Kind: Struct, Size: int(bt.size & (1<<31 - 1)), Name: m.b.text(bt.name), Go: m.tags[tagKey{id, wholeType, tagGo}]}
 		m.types[id] = t
-		m.fields(t, bt, depth)
+		m.fields(t, id, bt, depth)
 	}
 	m.types[id] = t
 	return t
@@ -414,7 +440,7 @@ func (m *metadata) isChar(id uint32) bool {
 }
 
 // fields translates the members of a struct. Bit fields are left out.
-func (m *metadata) fields(t *Type, bt btfType, depth int) {
+func (m *metadata) fields(t *Type, id uint32, bt btfType, depth int) {
 	for i := range bt.vlen() {
 		if len(m.types) >= maxTypes {
 			return
@@ -432,5 +458,10 @@ func (m *metadata) fields(t *Type, bt btfType, depth int) {
 			continue
 		}
 		t.Fields = append(t.Fields, Field{m.b.text(u(rec)), int(off / 8), m.typeOf(u(rec[4:]), depth+1)})
+		last := len(t.Fields) - 1
+		// A struct has its own, and is one and the same wherever it occurs.
+		if goName := m.tags[tagKey{id, uint32(i), tagGo}]; goName != "" && t.Fields[last].Type.Kind != Struct {
+			m.named = append(m.named, namedField{t, last, goName})
+		}
 	}
 }

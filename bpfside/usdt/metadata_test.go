@@ -48,7 +48,7 @@ func (b *btfText) bytes(order binary.AppendByteOrder) []byte {
 }
 
 // whole is the component of a tag that is about a function and not a parameter.
-const whole = 1<<32 - 1
+const whole = wholeType
 
 // probe appends a FUNC, id fn, with parameters of the given types, and its tag.
 func (b *btfText) probe(fn uint32, params ...uint32) {
@@ -322,6 +322,50 @@ func TestStrangersBTF(t *testing.T) {
 	}
 	if e := params[2].Type.Elem; e.Name != "st" || len(e.Fields) != 2 || e.Fields[1].Offset != 4 {
 		t.Errorf("struct %+v", e)
+	}
+}
+
+// Structs and their fields have the Go spelling that tags give them.
+func TestGoSpelling(t *testing.T) {
+	b := newBTF()
+	b.add("", btfPtr, 0, 2)
+	b.add("main_node", btfStruct, 5, 40,
+		b.name("next"), 1, 0,
+		b.name("took"), 3, 64,
+		b.name("plain"), 3, 128,
+		b.name("self"), 4, 192,
+		b.name("list"), 5, 256)
+	b.add("long", btfInt, 0, 8, 1<<24|64)
+	b.add("inner", btfStruct, 1, 8, b.name("n"), 3, 0)
+	b.add("", btfArray, 0, 0, 3, 3, 1)
+	b.probe(6, 1, 3)
+	for _, tag := range []struct {
+		text      string
+		id, index uint32
+	}{
+		{"main.node", 2, whole}, {"*main.node", 2, 0}, {"time.Duration", 2, 1}, {"a.struct", 2, 3}, {"main.list", 2, 4},
+		{"nobody", 2, 9}, {"nobody", 99, 0}, {"nobody", 3, whole},
+		{"main.inner", 4, whole},
+	} {
+		b.add(tagGo+tag.text, btfDeclTag, 0, tag.id, tag.index)
+	}
+	params, err := b.read(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := params[0].Type.Elem
+	var got []string
+	for _, f := range node.Fields {
+		got = append(got, f.Name+":"+f.Type.Go)
+	}
+	if want := "next:*main.node took:time.Duration plain: self:main.inner list:main.list"; strings.Join(got, " ") != want {
+		t.Errorf("fields %q, want %q", got, want)
+	}
+	switch {
+	case node.Go != "main.node" || node.Name != "main_node":
+		t.Errorf("struct %s %q", node.Name, node.Go)
+	case node.Fields[0].Type.Elem != node || params[0].Type.Go != "" || params[1].Type.Go != "":
+		t.Error("a pointer has lost what it leads to, or has the spelling of another")
 	}
 }
 

@@ -182,14 +182,14 @@ func TestStructs(t *testing.T) {
 		wanted string
 		want   string
 	}{
-		{"only what is named", orderType, "port", "struct s_0 { unsigned char pad_0[66]; unsigned short f_port; unsigned char pad_68[84]; } __attribute__((packed));"},
+		{"only what is named", orderType, "port", "struct s_0 { unsigned char pad_0[66]; unsigned short f_port; unsigned char pad_68[100]; } __attribute__((packed));"},
 		{"nested structs first", orderType, "items sku", `
 struct s_2 { unsigned short f_sku; unsigned char pad_2[6]; } __attribute__((packed));
-struct s_0 { unsigned char pad_0[32]; struct s_2 f_items[3]; unsigned char pad_56[96]; } __attribute__((packed));`},
+struct s_0 { unsigned char pad_0[32]; struct s_2 f_items[3]; unsigned char pad_56[112]; } __attribute__((packed));`},
 		{"pointers", orderType, "next first text any", `
-struct s_0 { unsigned char pad_0[8]; struct s_0 *f_next; unsigned char pad_16[64]; char *f_text; struct s_2 *f_first; unsigned char pad_96[16]; void *f_any; unsigned char pad_120[32]; } __attribute__((packed));
+struct s_0 { unsigned char pad_0[8]; struct s_0 *f_next; unsigned char pad_16[64]; char *f_text; struct s_2 *f_first; unsigned char pad_96[16]; void *f_any; unsigned char pad_120[48]; } __attribute__((packed));
 struct s_2 { unsigned char pad_0[8]; } __attribute__((packed));`},
-		{"arrays", orderType, "tag matrix", "struct s_0 { unsigned char pad_0[56]; char f_tag[8]; unsigned char pad_64[32]; unsigned char f_matrix[2][3]; unsigned char pad_102[50]; } __attribute__((packed));"},
+		{"arrays", orderType, "tag matrix", "struct s_0 { unsigned char pad_0[56]; char f_tag[8]; unsigned char pad_64[32]; unsigned char f_matrix[2][3]; unsigned char pad_102[66]; } __attribute__((packed));"},
 		{"pointers to arrays and to pointers", &usdt.Type{Kind: usdt.Struct, Size: 16, Fields: []usdt.Field{
 			{Name: "a", Type: pointerTo(arrayOf(4, i32t))}, {Name: "b", Offset: 8, Type: pointerTo(pointerTo(boolt))},
 		}}, "a b", "struct s_0 { int (*f_a)[4]; _Bool **f_b; } __attribute__((packed));"},
@@ -247,6 +247,8 @@ func TestFindStruct(t *testing.T) {
 	s := newStructs([]Arg{
 		{Type: named("main_order", "main.order")}, {Type: named("web_item", "")}, {Type: named("item", "")},
 		{Type: named("a_twin", "a.twin")}, {Type: named("b_twin", "b.twin")}, {Type: named("", "")},
+		{Type: pointerTo(&usdt.Type{Kind: usdt.Struct, Name: "go_slice", Go: "[]main.order"})},
+		{Type: pointerTo(&usdt.Type{Kind: usdt.Struct, Name: "shop_cart", Go: "shop.cart"})},
 	})
 	rows := []struct{ name, want string }{
 		{"main_order", "main_order"},
@@ -255,9 +257,11 @@ func TestFindStruct(t *testing.T) {
 		{"item", "item"}, // and not web_item
 		{"web.item", "web_item"},
 		{"a.twin", "a_twin"},
+		{"cart", "shop_cart"},
+		{"shop.cart", "shop_cart"},
 		{"twin", "struct twin may be a.twin or b.twin"},
-		{"Order", "struct Order is not known: the arguments know main.order, web_item, item, a.twin, b.twin"},
-		{"web_itm", "struct web_itm is not known: did you mean web_item? the arguments know main.order, web_item, item, a.twin, b.twin"},
+		{"Order", "struct Order is not known: the arguments know main.order, web_item, item, a.twin, b.twin, shop.cart"},
+		{"web_itm", "struct web_itm is not known: did you mean web_item? the arguments know main.order, web_item, item, a.twin, b.twin, shop.cart"},
 	}
 	for _, r := range rows {
 		st, err := s.find(r.name)

@@ -42,6 +42,8 @@ struct order {
 	void *any;
 	struct go_slice body;
 	float rates[2];
+	long took;
+	u8 state;
 };
 
 int main(void)
@@ -50,7 +52,7 @@ int main(void)
 	struct order first = {
 		.id = 1, .next = &next, .name = { (u8 *)"first", 5 }, .items = { { 65000, 0 }, { 65001, -10 }, { 65002, -20 } },
 		.tag = "tag", .small = -3, .flag = true, .port = 8080, .first = &first.items[1], .matrix = { { 1, 2, 3 }, { 4, 5, 255 } },
-		.ret = 77, .any = &first, .body = { (u8 *)"by\0tes", 6, 6 },
+		.took = -1000000000, .state = 200, .ret = 77, .any = &first, .body = { (u8 *)"by\0tes", 6, 6 },
 	};
 	int n = -5; u32 u = 4000000000; signed char c = -1; u64 big = (1ul << 63) + 1; char *msg = "hello, world"; struct order *o = &first;
 	u8 *data = (u8 *)"raw\0data"; u64 data_len = 8; bool ok = true; short arg11 = -300; long arg12 = 999;

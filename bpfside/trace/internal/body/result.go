@@ -22,16 +22,7 @@ func (u *unit) function(insns asm.Instructions, spec *ebpf.CollectionSpec) (*Fun
 		}
 		if e.computed() {
 			t := variable(spec, "type"+strconv.Itoa(i))
-			switch known := u.p.typeOf(e.tree); {
-			case isHeader(known):
-				e.value.Kind, e.value.Size, e.value.Type = Header, 8, headers[known.Name]
-			case isFloatMember(known, e.tree):
-				e.value.Kind, e.value.Size, e.value.Type = Float, known.Size, goType(known)
-			case known != nil && known.Size == 4 && known.Kind == usdt.Pointer:
-				e.value.Kind, e.value.Size, e.value.Type = Pointer, 4, goType(known)
-			case known != nil && known.Size == 4 && isText(known):
-				e.value.Kind, e.value.Size, e.value.Type = String, 4, "string"
-			case !u.describe(&e.value, t):
+			if !u.known(e) && !u.describe(&e.value, t) {
 				e.err = errorf(e.tree.off, "%s is no value", printable(u.spell(t)))
 				e.err.OtherProbe = true
 			}
@@ -49,6 +40,35 @@ func (u *unit) function(insns asm.Instructions, spec *ebpf.CollectionSpec) (*Fun
 		return nil, u.err()
 	}
 	return f, nil
+}
+
+// known describes the value of an expression whose type the compiler does not see as
+// it is; false if there is nothing of that.
+func (u *unit) known(e *expression) bool {
+	t, v := u.p.typeOf(e.tree), &e.value
+	if t == nil {
+		return false
+	}
+	switch {
+	case isHeader(t):
+		v.Kind, v.Size, v.Type = Header, 8, headers[t.Name]
+	case isFloatMember(t, e.tree):
+		v.Kind, v.Size, v.Type = Float, t.Size, cmp.Or(t.Go, goType(t))
+	case t.Size == 4 && t.Kind == usdt.Pointer:
+		v.Kind, v.Size, v.Type = Pointer, 4, cmp.Or(t.Go, goType(t))
+	case t.Size == 4 && isText(t):
+		v.Kind, v.Size, v.Type = String, 4, "string"
+	case t.Go != "" && inProcess(e.tree):
+		// A field, which in Go has a type with a name.
+		kind, ok := map[usdt.Kind]Kind{usdt.Int: Int, usdt.Uint: Uint, usdt.Bool: Bool, usdt.Pointer: Pointer}[t.Kind]
+		if !ok {
+			return false
+		}
+		v.Kind, v.Size, v.Type = kind, t.Size, t.Go
+	default:
+		return false
+	}
+	return true
 }
 
 // variable returns the type of a variable. One without a size, as an array of no

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
@@ -39,6 +40,8 @@ type order struct {
 	any    unsafe.Pointer
 	body   []byte
 	rates  [2]uint32 // the bits of float32
+	took   time.Duration
+	state  uint8
 }
 
 type float64v = uint64 // bits
@@ -52,7 +55,7 @@ func world() (args [MaxArgs]uint64, keep any) {
 	next := &order{id: -2, next: last, name: "sec\x00ond", small: -7, text: cString("next text")}
 	o := &order{
 		id: 1, next: next, name: "first", tag: [8]byte{'t', 'a', 'g'}, small: -3, flag: true, port: 8080,
-		price: math.Float64bits(2.5), text: cString("order text"), ret: 77, body: []byte("by\x00tes"), rates: [2]uint32{math.Float32bits(0.5), math.Float32bits(-3)}, matrix: [2][3]byte{{1, 2, 3}, {4, 5, 255}},
+		price: math.Float64bits(2.5), text: cString("order text"), ret: 77, body: []byte("by\x00tes"), rates: [2]uint32{math.Float32bits(0.5), math.Float32bits(-3)}, took: -time.Second, state: 200, matrix: [2][3]byte{{1, 2, 3}, {4, 5, 255}},
 	}
 	for i := range o.items {
 		o.items[i].sku, o.items[i].count = uint16(65000+i), int32(-10*i)
@@ -244,6 +247,9 @@ func valueRows(t *testing.T) []valueRow {
 		{"o->small", "-3", "int8"},
 		{"o->flag", "true", "bool"},
 		{"o->port", "8080", "uint16"},
+		{"o->took", "-1000000000", "time.Duration"},
+		{"o->took / 1000", "-1000000", "int64"},
+		{"(*o).state", "200", "main.state"},
 		{"o->tag[1]", "97", "int8"},
 		{"*o->tag == 't'", "1", "int32"},
 		{"o->matrix[1][2]", "255", "uint8"},
@@ -327,7 +333,7 @@ func valueRows(t *testing.T) []valueRow {
 		{"o != NULL", "1", "int32"},
 
 		// sizeof looks at types alone.
-		{"sizeof(int) + sizeof(struct order)", "156", "uint64"},
+		{"sizeof(int) + sizeof(struct order)", "172", "uint64"},
 		{"sizeof o->items", "24", "uint64"},
 		{"sizeof(o->next->small)", "1", "uint64"},
 		{"sizeof comm", "16", "uint64"},

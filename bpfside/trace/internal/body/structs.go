@@ -100,7 +100,10 @@ func (s *structs) find(name string) (*usdt.Type, error) {
 	matches := [2][]*usdt.Type{}
 	for _, t := range s.all {
 		goName := s.name(t)
-		_, short, _ := strings.Cut(goName, ".")
+		pkg, short, _ := strings.Cut(goName, ".")
+		if !isIdentifier(pkg) {
+			short = "" // []main.order, which is a struct as well, in C
+		}
 		switch {
 		case name == t.Name || name == goName || strings.ReplaceAll(name, ".", "_") == t.Name:
 			matches[0] = append(matches[0], t)
@@ -121,7 +124,7 @@ func (s *structs) find(name string) (*usdt.Type, error) {
 	}
 	var names []string
 	for _, t := range s.all {
-		if t.Name != "" && headers[t.Name] == "" && !slices.Contains(names, printable(s.name(t))) {
+		if t.Name != "" && !strings.HasPrefix(t.Name, "go_") && !slices.Contains(names, printable(s.name(t))) {
 			names = append(names, printable(s.name(t)))
 		}
 	}

@@ -40,7 +40,7 @@ var orderType = func() *usdt.Type {
 	item := &usdt.Type{Kind: usdt.Struct, Size: 8, Name: "main_item", Fields: []usdt.Field{
 		{Name: "sku", Type: u16t}, {Name: "count", Offset: 4, Type: i32t},
 	}}
-	t := &usdt.Type{Kind: usdt.Struct, Size: 152, Name: "main_order"}
+	t := &usdt.Type{Kind: usdt.Struct, Size: 168, Name: "main_order"}
 	t.Fields = []usdt.Field{
 		{Name: "id", Type: i64t},
 		{Name: "next", Offset: 8, Type: pointerTo(t)},
@@ -58,6 +58,8 @@ var orderType = func() *usdt.Type {
 		{Name: "any", Offset: 112, Type: pointerTo(nil)},
 		{Name: "body", Offset: 120, Type: goBytes},
 		{Name: "rates", Offset: 144, Type: arrayOf(2, float32)},
+		{Name: "took", Offset: 152, Type: &usdt.Type{Kind: usdt.Int, Size: 8, Go: "time.Duration"}},
+		{Name: "state", Offset: 160, Type: &usdt.Type{Kind: usdt.Uint, Size: 1, Go: "main.state"}},
 	}
 	return t
 }()
