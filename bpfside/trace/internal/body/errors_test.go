@@ -72,8 +72,8 @@ func TestErrors(t *testing.T) {
 		{"foo", 0, true, "foo is not known: " + args},
 		{"n == Big", 5, true, "Big is not known: did you mean big? " + args},
 		{"datalen", 0, true, "datalen is not known: did you mean data_len? " + args},
-		{"arg13", 0, true, "arg13 is not known: the probe has 12 arguments, from arg1 on"},
-		{"arg0", 0, true, "arg0 is not known: the probe has 12 arguments, from arg1 on"},
+		{"arg13", 0, true, "arg13 is not known: the probe has 12 arguments, arg1 to arg12"},
+		{"arg0", 0, true, "arg0 is not known: the probe has 12 arguments, arg1 to arg12"},
 		{"h->args[0]", 0, true, "h is not known: " + args},
 		{"short + 1", 0, false, "short: a type is no value: a cast has it in parentheses"},
 		{"foo(1)", 0, false, "function foo is not known: there are strcmp, strncmp and STRCMP"},
@@ -208,7 +208,8 @@ func TestErrorsOfProbes(t *testing.T) {
 		msg  string
 	}{
 		{nil, "n", "n is not known: the probe has no arguments"},
-		{nil, "arg1", "arg1 is not known: the probe has 0 arguments, from arg1 on"},
+		{nil, "arg1", "arg1 is not known: the probe has no arguments"},
+		{[]Arg{{Size: 4}}, "arg2", "arg2 is not known: the probe has one argument, arg1"},
 		{nil, "(struct x *)0", "struct x is not known: the arguments know of no struct"},
 		{[]Arg{{Size: 4, Float: true}}, "arg1 + 1", "arg1 is floating point, which BPF cannot compute with: it can only stand alone"},
 		{[]Arg{{Size: 16}}, "arg1 + 1", "arg1 is a value of 16 bytes, which BPF cannot compute with: it can only stand alone"},

@@ -1,6 +1,7 @@
 package body
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -104,7 +105,14 @@ func (p *printer) use(i int) {
 // unknown says that there is nothing of a name.
 func (p *printer) unknown(n *node) {
 	if digits, ok := strings.CutPrefix(n.text, "arg"); ok && digits != "" && strings.Trim(digits, "0123456789") == "" {
-		p.fail(n.off, true, "%s is not known: the probe has %d arguments, from arg1 on", n.text, len(p.in.Args))
+		has := fmt.Sprintf("%d arguments, arg1 to arg%[1]d", len(p.in.Args))
+		switch len(p.in.Args) {
+		case 0:
+			has = "no arguments"
+		case 1:
+			has = "one argument, arg1"
+		}
+		p.fail(n.off, true, "%s is not known: the probe has %s", n.text, has)
 		return
 	}
 	var names []string
