@@ -20,9 +20,20 @@ import (
 	"github.com/nopfire/nopfire/internal/testutils"
 )
 
-// tplistSample is how many files tplist is run on: on all of them it would take
-// many minutes. Its time is that, times what all are more.
-const tplistSample = 100
+// Where a tool would take many minutes for all files it is run on about as many, and
+// its time is that, times what all are more.
+const (
+	tplistSample  = 100
+	readelfSample = 1000
+)
+
+// every returns about n of the files, evenly spread.
+func every(files []string, n int) (some []string) {
+	for i := 0; i < len(files); i += max(1, len(files)/n) {
+		some = append(some, files[i])
+	}
+	return some
+}
 
 // A note is a location of a probe.
 type note struct {
@@ -47,55 +58,74 @@ type listing struct {
 	found notes
 	times []float64 // in seconds
 	files int       // that it was run on
+	all   int       // that it would have been run on
 }
 
 // measureList prints how long it takes to look through the ELF files of a
-// directory. All of them are in the page cache by then. The other tools are told
-// which files are ELF, nopfire both is and has to find out.
+// directory. All of them are in the page cache by then. Where the tools are told
+// which files are ELF nopfire is too, and where it has to find them so has the loop,
+// which leaves that to readelf.
 func (c *config) measureList() error {
-	files, err := elfFiles(c.scan)
+	elfs, files, err := filesOf(c.scan)
 	if err != nil {
 		return err
 	}
-	told := &listing{name: "nopfire list FILE…", files: len(files)}
-	fresh := &listing{name: "nopfire list DIR, nothing cached", files: len(files)}
-	cached := &listing{name: "nopfire list DIR, again", files: len(files)}
-	readelf := &listing{name: "readelf -n FILE, in a loop", files: len(files)}
-	tplist := &listing{name: "tplist -l FILE, in a loop"}
+	told := &listing{name: "nopfire list FILE…", files: len(elfs), all: len(elfs)}
+	readelf := &listing{name: "readelf -n FILE, in a loop", files: len(elfs), all: len(elfs)}
+	sample := every(elfs, tplistSample)
+	tplist := &listing{name: "tplist -l FILE, in a loop", files: len(sample), all: len(elfs)}
+	fresh := &listing{name: "nopfire list DIR, nothing cached", files: len(files), all: len(files)}
+	cached := &listing{name: "nopfire list DIR, again", files: len(files), all: len(files)}
+	some := every(files, readelfSample)
+	blind := &listing{name: "find -type f and readelf -n, in a loop", files: len(some), all: len(files)}
 	cache := filepath.Join(c.dir, "cache")
 	for range c.runs {
 		for _, step := range []func() error{
-			func() error { return c.list(told, cache, files...) },
+			func() error { return c.list(told, cache, elfs...) },
 			func() error { os.RemoveAll(cache); return c.list(fresh, cache, c.scan) },
 			func() error { return c.list(cached, cache, c.scan) },
-			func() error { return listByReadelf(readelf, files) },
+			func() error { return listByReadelf(readelf, elfs) },
+			func() error { return listByReadelf(blind, some) },
 		} {
 			if err := step(); err != nil {
 				return err
 			}
 		}
 	}
-	if err := listByTplist(tplist, files, readelf.found); err != nil {
+	tables := []struct {
+		title    string
+		listings []*listing
+	}{
+		{fmt.Sprintf("the %d ELF files of %s", len(elfs), c.scan), []*listing{told, readelf}},
+		{fmt.Sprintf("the %d files of %s", len(files), c.scan), []*listing{fresh, cached, blind}},
+	}
+	if err := listByTplist(tplist, sample, readelf.found); err != nil {
 		fmt.Printf("not measured: tplist: %v\n", err)
+	} else {
+		tables[0].listings = append(tables[0].listings, tplist)
 	}
-
-	rows := [][]string{{fmt.Sprintf("the %d ELF files of %s", len(files), c.scan), "n", "median", "least…most", "ratio", "notes"}}
-	base, _, _ := median(told.times)
-	for _, l := range []*listing{told, fresh, cached, readelf, tplist} {
-		if l.files == 0 {
-			continue
+	for _, t := range tables {
+		rows := [][]string{{t.title, "n", "median", "least…most", "ratio", "notes"}}
+		base, _, _ := median(t.listings[0].times)
+		for _, l := range t.listings {
+			rows = append(rows, l.row(base))
 		}
-		scale := float64(len(files)) / float64(l.files)
-		name := l.name
-		if l.files < len(files) {
-			name += fmt.Sprintf(", as %d of them took", l.files)
-		}
-		mid, low, high := median(l.times)
-		rows = append(rows, []string{name, fmt.Sprint(len(l.times)), fmt.Sprintf("%.2f s", mid*scale),
-			fmt.Sprintf("%.2f…%.2f", low*scale, high*scale), fmt.Sprintf("%.1f", mid*scale/base), l.found.count()})
+		printTable(rows)
 	}
-	printTable(rows)
 	return errors.Join(compare(readelf, told), compare(readelf, fresh), compare(readelf, cached), compareProbes(tplist, readelf))
+}
+
+// row returns the medians of a listing beside a time.
+func (l *listing) row(base float64) []string {
+	scale := float64(l.all) / float64(l.files)
+	mid, low, high := median(l.times)
+	name, found := l.name, l.found.count()
+	if l.files < l.all {
+		name += fmt.Sprintf(", as %d of them took", l.files)
+		found = "" // not of all
+	}
+	return []string{name, fmt.Sprint(len(l.times)), fmt.Sprintf("%.2f s", mid*scale),
+		fmt.Sprintf("%.2f…%.2f", low*scale, high*scale), fmt.Sprintf("%.1f", mid*scale/base), found}
 }
 
 // count says how many notes there are, in how many files.
@@ -152,13 +182,14 @@ func union(a, b notes) map[string]bool {
 	return paths
 }
 
-// elfFiles returns the ELF files of a directory: links are not followed, and of
-// the names that a file has each is one.
-func elfFiles(dir string) (files []string, err error) {
+// filesOf returns the ELF files of a directory, and all files: links are not
+// followed, and of the names that a file has each is one.
+func filesOf(dir string) (elfs, files []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
+		files = append(files, path)
 		f, err := os.Open(path)
 		if err != nil {
 			return nil
@@ -166,11 +197,11 @@ func elfFiles(dir string) (files []string, err error) {
 		defer f.Close()
 		var magic [4]byte
 		if _, err := f.Read(magic[:]); err == nil && string(magic[:]) == elf.ELFMAG {
-			files = append(files, path)
+			elfs = append(elfs, path)
 		}
 		return nil
 	})
-	return files, err
+	return elfs, files, err
 }
 
 // list runs nopfire over files or a directory.
@@ -252,8 +283,8 @@ func baseAddress(path string) (uint64, error) {
 	return 0, nil
 }
 
-// listByTplist runs tplist on the files that have notes, for what it finds, and on
-// some others, so that the time is of an even sample.
+// listByTplist runs tplist on files, for the time, and on those that have notes, for
+// what it finds.
 func listByTplist(l *listing, files []string, found notes) error {
 	tplist, err := exec.LookPath("tplist-bpfcc")
 	if err != nil {
@@ -275,13 +306,11 @@ func listByTplist(l *listing, files []string, found notes) error {
 		}
 		return nil
 	}
-	step := max(1, len(files)/tplistSample)
 	begin := time.Now()
-	for i := 0; i < len(files); i += step {
-		if err := run(files[i]); err != nil {
+	for _, path := range files {
+		if err := run(path); err != nil {
 			return err
 		}
-		l.files++
 	}
 	l.times = append(l.times, time.Since(begin).Seconds())
 	clear(l.found)
