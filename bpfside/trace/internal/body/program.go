@@ -139,7 +139,8 @@ func (u *unit) locals(b *program, args uint16) {
 		b.printf("\tunsigned int pid = h->pid, tid = h->tid;\n")
 	}
 	if u.p.comm {
-		b.printf("\tunsigned long comm[2];\n\tbpf_comm(comm, %d);\n", commLen)
+		// Linux 6.1 leaves what is behind the end of the name as it was.
+		b.printf("\tunsigned long comm[2] = {0, 0};\n\tbpf_comm(comm, %d);\n", commLen)
 	}
 }
 
