@@ -166,7 +166,7 @@ func (ld *load) intoKey(l *layout, i, key int) (asm.Instructions, error) {
 			asm.Mov.Reg(asm.R1, asm.RFP),
 			asm.Add.Imm(asm.R1, int32(key+ld.area)),
 			asm.Mov.Imm(asm.R2, commLen),
-			asm.FnGetCurrentComm.Call(), // behind its end zero, or as before, by the kernel
+			asm.FnGetCurrentComm.Call(), // zero behind its end
 		}, nil
 	}
 	label := "load" + strconv.Itoa(i)

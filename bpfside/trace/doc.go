@@ -37,8 +37,8 @@
 // condition, or the value of a histogram, needs it. What an expression reads behind a
 // pointer that leads nowhere is 0.
 //
-// A file that is found under the path of a clause later, since it was replaced by
-// another, is not traced.
+// A file that replaces the one under the path of a clause is traced, too, from about a
+// second after it does.
 //
 // # Types
 //

@@ -2,7 +2,6 @@ package trace
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -15,24 +14,10 @@ import (
 	"github.com/nopfire/nopfire/bpfside/usdt"
 )
 
-// maxPending bounds the problems that wait for the consumer.
-const maxPending = 100
-
 // restTime is how long a file that nobody maps stays attached to, if it has a name
 // by which it may be mapped again: a program that is run again and again is traced
 // from its first instruction, and not a few milliseconds later.
 const restTime = 5 * time.Second
-
-// A ProblemError stands in the sequence of events of a following session where a
-// target was found and could not be attached, or where a file or a process could
-// not be read. The session goes on after it.
-type ProblemError struct{ Err error }
-
-// Error says what could not be done.
-func (e *ProblemError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the fault.
-func (e *ProblemError) Unwrap() error { return e.Err }
 
 // A following is what a session has for its follower. A nil one is that of a
 // session that does not follow.
@@ -42,11 +27,9 @@ type following struct {
 	restTime time.Duration
 	closers  sync.WaitGroup
 
-	mu       sync.Mutex
-	resting  map[fileKey]*rest
-	closing  map[fileKey]chan struct{} // closed with the links
-	problems []error                   // that the consumer was not told
-	dropped  int                       // beyond maxPending
+	mu      sync.Mutex
+	resting map[fileKey]*rest
+	closing map[fileKey]chan struct{} // closed with the links
 }
 
 // A rest is the links of a file that nobody maps.
@@ -171,41 +154,4 @@ func (f *following) stop() []link.Link {
 	f.mu.Unlock()
 	f.closers.Wait()
 	return links
-}
-
-// tell keeps problems for the consumer.
-func (f *following) tell(problems []error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	room := min(len(problems), maxPending-len(f.problems))
-	f.problems = append(f.problems, problems[:room]...)
-	f.dropped += len(problems) - room
-}
-
-// pending reports whether there are problems to tell.
-func (f *following) pending() bool {
-	if f == nil {
-		return false
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.problems) > 0
-}
-
-// yieldProblems hands out the problems.
-func (f *following) yieldProblems(yield func(Event, error) bool) bool {
-	for f.pending() {
-		f.mu.Lock()
-		err := f.problems[0]
-		f.problems = f.problems[1:]
-		if len(f.problems) == 0 && f.dropped > 0 {
-			err = fmt.Errorf("%w (and %d more problems)", err, f.dropped)
-			f.dropped = 0
-		}
-		f.mu.Unlock()
-		if !yield(Event{}, &ProblemError{err}) {
-			return false
-		}
-	}
-	return true
 }

@@ -1,8 +1,6 @@
 package trace
 
 import (
-	"errors"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -79,36 +77,4 @@ func TestFilesThatNobodyMaps(t *testing.T) {
 			}
 		}
 	})
-}
-
-// Problems wait for the consumer, a bounded number of them, and the number of the
-// others is told.
-func TestProblemsAreBounded(t *testing.T) {
-	f := newTestFollowing(t, 0)
-	for i := range 3 * maxPending {
-		f.tell([]error{fmt.Errorf("problem %d", i)})
-	}
-	n := 0
-	var last error
-	f.yieldProblems(func(_ Event, err error) bool {
-		var pe *ProblemError
-		if !errors.As(err, &pe) {
-			t.Errorf("error %v is no ProblemError", err)
-		}
-		n++
-		last = err
-		return true
-	})
-	if n != maxPending || last.Error() != "problem 99 (and 200 more problems)" {
-		t.Errorf("%d problems, the last %v", n, last)
-	}
-	if f.pending() {
-		t.Error("told, and still pending")
-	}
-	// A consumer that leaves in the middle gets the others later.
-	f.tell([]error{errors.New("a"), errors.New("b")})
-	f.yieldProblems(func(Event, error) bool { return false })
-	if len(f.problems) != 1 || f.problems[0].Error() != "b" {
-		t.Errorf("left are %v", f.problems)
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nopfire/nopfire/bpfside/usdt"
 	"github.com/nopfire/nopfire/internal/procmaps"
@@ -31,12 +32,7 @@ func (s *Session) attachPaths() error {
 
 // attachPath attaches to the file of a path for the clauses that name it.
 func (s *Session) attachPath(path string) error {
-	var patterns []string
-	for _, c := range s.clauses {
-		if c.Path == path {
-			patterns = append(patterns, c.Pattern)
-		}
-	}
+	patterns := s.patternsOf(path)
 	targets := mappedTargets(s.pid, path, patterns)
 	if targets == nil {
 		file, err := findFile(s.pid, path)
@@ -52,9 +48,84 @@ func (s *Session) attachPath(path string) error {
 			t.PID = s.pid
 		}
 		targets = res.Targets
+		if st, err := os.Stat(file); err == nil {
+			s.paths = append(s.paths, watchedPath{path, file, st})
+		}
 	}
 	s.problems = append(s.problems, s.attach(path, targets)...)
 	return nil
+}
+
+// patternsOf returns the patterns of the clauses that name a path.
+func (s *Session) patternsOf(path string) []string {
+	var patterns []string
+	for _, c := range s.clauses {
+		if c.Path == path {
+			patterns = append(patterns, c.Pattern)
+		}
+	}
+	return patterns
+}
+
+// A watchedPath is a file that a clause names, as it was when it was attached to.
+type watchedPath struct {
+	path string // of the clause
+	file string // that it means
+	st   os.FileInfo
+}
+
+// pathInterval is how often it is looked whether a path leads to another file: one that
+// an upgrade has put there.
+const pathInterval = time.Second
+
+// watchPaths attaches to files that replace those that were attached to, until the
+// session is finished.
+func (s *Session) watchPaths() {
+	for {
+		select {
+		case <-s.finished:
+			return
+		case <-time.After(pathInterval):
+		}
+		for i := range s.paths {
+			s.tell(s.lookAt(&s.paths[i]))
+		}
+	}
+}
+
+// lookAt attaches to a file that is another one by now. What was attached to stays, as
+// processes may map it still; unless it is the same file with another content, whose
+// offsets are wrong.
+func (s *Session) lookAt(w *watchedPath) []error {
+	st, err := os.Stat(w.file)
+	if err != nil {
+		return nil // between two, as a rule
+	}
+	same := os.SameFile(st, w.st)
+	if same && st.ModTime().Equal(w.st.ModTime()) && st.Size() == w.st.Size() {
+		return nil
+	}
+	s.attaching.Lock()
+	defer s.attaching.Unlock()
+	if s.detached {
+		return nil
+	}
+	if same {
+		for key, links := range s.links {
+			if key.path == w.path {
+				delete(s.links, key)
+				closeLinks(links)
+			}
+		}
+	}
+	w.st = st
+	res, err := usdt.FileTargets(w.file, s.patternsOf(w.path)...)
+	problems := res.Problems
+	if err != nil {
+		problems = append(problems, err)
+	}
+	fresh := slices.DeleteFunc(res.Targets, func(t *usdt.Target) bool { return len(s.links[fileOf(w.path, t)]) > 0 })
+	return append(problems, s.attach(w.path, fresh)...)
 }
 
 // mappedTargets returns the probes of the file that a process has mapped under a name:

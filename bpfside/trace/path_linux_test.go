@@ -72,6 +72,57 @@ func TestFilesOfAProcess(t *testing.T) {
 	}
 }
 
+// A file that replaces the one that was attached to is traced in whoever maps it, and
+// the old one as long as somebody does; one that is written to is another one.
+func TestPathThatIsReplaced(t *testing.T) {
+	testutils.NeedBPF(t)
+	prog := testutils.BuildC(t, sdtProgram)
+	data, err := os.ReadFile(prog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "prog")
+	install := func() {
+		t.Helper()
+		if err := os.WriteFile(path+".new", data, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	install()
+	s := start(t, trace.Query{Clauses: []trace.Clause{{Path: path, Pattern: "seq:num"}}})
+	old := testutils.Start(t, path)
+	old.ReadLine()
+	install()
+	upgraded := testutils.Start(t, path)
+	upgraded.ReadLine()
+	fire := func(c *testutils.Child) {
+		c.WriteLine("1")
+		c.ReadLine()
+	}
+	// The old one gives an event each time, the new one from some time on.
+	deadline := time.Now().Add(10 * time.Second)
+	for seen := false; !seen; {
+		if time.Now().After(deadline) {
+			t.Fatal("the new file is never traced")
+		}
+		fire(upgraded)
+		fire(old)
+		for ev := (trace.Event{}); ev.PID != old.PID; {
+			ev = next(t, s, 1)[0]
+			seen = seen || ev.PID == upgraded.PID
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	fire(old)
+	fire(upgraded)
+	if got := next(t, s, 2); got[0].PID != old.PID || got[1].PID != upgraded.PID {
+		t.Errorf("events\n%s", text(got))
+	}
+}
+
 // With a process, only that one is traced, and the session ends with it.
 func TestPathOfOneProcess(t *testing.T) {
 	testutils.NeedBPF(t)

@@ -31,7 +31,8 @@ type Session struct {
 	comms    *ebpf.Map    // of counted processes, by pid; nil if none are
 	reader   *ringbuf.Reader
 	pidfds   []*os.File
-	problems []error
+	problems []error      // of Start
+	later    problemQueue // those that came after it
 
 	// What is attached. A following session attaches and detaches while it
 	// runs, under the lock.
@@ -40,6 +41,7 @@ type Session struct {
 	progs     map[string]*ebpf.Program // by layout
 	bodies    map[string]*compiled     // by signature
 	links     map[fileKey][]link.Link
+	paths     []watchedPath
 	follow    *following // nil unless the session follows
 	urdt      *urdtNames // nil unless clauses have names
 
@@ -130,7 +132,7 @@ func (s *Session) Events(ctx context.Context) iter.Seq2[Event, error] {
 		s.reading.Lock()
 		defer s.reading.Unlock()
 		defer context.AfterFunc(ctx, s.finish)()
-		if s.isFinished() || s.follow.pending() {
+		if s.isFinished() || s.later.pending() {
 			s.reader.Flush() // an earlier loop has had the wake-up
 		}
 
@@ -140,7 +142,7 @@ func (s *Session) Events(ctx context.Context) iter.Seq2[Event, error] {
 			err := s.reader.ReadInto(&rec)
 			if errors.Is(err, ringbuf.ErrFlushed) {
 				finished := s.isFinished() // no problem comes after
-				if !s.follow.yieldProblems(yield) {
+				if !s.later.yield(yield) {
 					return
 				}
 				if !s.yieldLost(yield) || finished {
@@ -174,10 +176,6 @@ func (s *Session) Events(ctx context.Context) iter.Seq2[Event, error] {
 		}
 	}
 }
-
-// Problems returns why some targets could not be attached when the session was
-// made, nil if all are.
-func (s *Session) Problems() []error { return s.problems }
 
 // Close detaches the probes and frees everything. It ends a running Events
 // loop; what was not read by then is gone. Closing twice is harmless.

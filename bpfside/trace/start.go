@@ -126,6 +126,9 @@ func (s *Session) run() {
 	if slices.ContainsFunc(s.clauses, func(c *clause) bool { return c.counts() || c.Where != "" }) {
 		s.watchers.Go(s.watchLosses)
 	}
+	if s.pid == 0 && len(s.paths) > 0 {
+		s.watchers.Go(s.watchPaths)
+	}
 	if s.follow == nil {
 		if s.pid != 0 {
 			s.watch(s.pid)
@@ -137,10 +140,7 @@ func (s *Session) run() {
 	}
 	go func() {
 		for c := range s.follow.follower.Changes(context.Background()) {
-			if problems := s.apply(c); len(problems) > 0 {
-				s.follow.tell(problems)
-				s.reader.Flush()
-			}
+			s.tell(s.apply(c))
 		}
 		close(s.follow.done)
 		s.finish()
@@ -164,7 +164,7 @@ func (s *Session) followed() []string {
 		case c.Path != "":
 			continue
 		case c.name != nil:
-			p = URDTPattern
+			p = urdtPattern
 		}
 		if !slices.Contains(patterns, p) {
 			patterns = append(patterns, p)

@@ -15,9 +15,9 @@ import (
 	"github.com/nopfire/nopfire/urdt/abi"
 )
 
-// URDTPattern is the pattern for the probes of objects with sites of URDT: what the
+// urdtPattern is the pattern for the probes of objects with sites of URDT: what the
 // follower, or the search, of a session that traces names has to look for.
-const URDTPattern = abi.Provider + ":probe*"
+const urdtPattern = abi.Provider + ":probe*"
 
 // A URDTName is a tracepoint that is defined at run time: see docs/urdt-spec.md.
 type URDTName struct {
@@ -356,7 +356,7 @@ func urdtView(name URDTName, t *usdt.Target) (*usdt.Target, stapsdt.Arg, error) 
 // attachKnown attaches to the objects that processes find by their name, before any
 // has mapped them: what the first one fires is seen.
 func (s *Session) attachKnown(pid int) []error {
-	targets, problems := usdt.KnownURDT(URDTPattern)
+	targets, problems := usdt.KnownURDT(urdtPattern)
 	for _, t := range targets {
 		t.PID = pid
 	}
@@ -394,10 +394,7 @@ func (s *Session) followTypes(pid int) {
 		case <-time.After(wait):
 		}
 		start := time.Now()
-		if problems := s.retype(pid); len(problems) > 0 {
-			s.follow.tell(problems)
-			s.reader.Flush()
-		}
+		s.tell(s.retype(pid))
 		// At most a twentieth of one CPU.
 		wait = max(typesInterval, 20*time.Since(start))
 	}
