@@ -51,8 +51,9 @@ the usual one on Linux 6.18:
   -               not known
 
 With --why the command tells, instead of listing, whether a probe can be seen and
-traced, with the reason and the remedy: of all probes of a FILE or of the one that
-is named, and with -p as that process has mapped it. It ends with status 1 if not.
+traced, with the reason and the remedy: of all probes of a FILE or of those that
+are named, as PROVIDER:PROBE or PROBE alone, and with -p as that process has
+mapped it. It ends with status 1 if not.
 docs/prerequisites.md has the reasons together.
 
 Files of directories without probes are remembered in the user's cache directory,
@@ -71,6 +72,9 @@ The JSON is described in docs/json.md.`,
   nopfire list --why -p 4711 ./libmyapp.so myapp:request`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, patterns := splitArgs(args)
+			if f.why {
+				files, patterns = splitWhy(files, patterns, cmd.Flags().Changed("pid"))
+			}
 			if err := f.check(cmd, files, patterns); err != nil {
 				return err
 			}
@@ -155,6 +159,28 @@ func splitArgs(args []string) (files, patterns []string) {
 	return files, patterns
 }
 
+// splitWhy takes those files of --why for probes that are the bare name of one: what
+// stands behind the first file, or beside -p, has no slash and is no file.
+func splitWhy(files, patterns []string, byPID bool) (_, _ []string) {
+	var left []string
+	for i, arg := range files {
+		known := arg == "" || strings.Contains(arg, "/") || fileExistsAs(arg)
+		switch {
+		case known, i == 0 && !byPID, i == 0 && knownFile(arg) != arg:
+			left = append(left, arg)
+		default:
+			patterns = append(patterns, ":"+arg)
+		}
+	}
+	return left, patterns
+}
+
+// fileExistsAs reports whether there is something under a path.
+func fileExistsAs(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, os.ErrNotExist)
+}
+
 // cutPathPattern cuts PATH:PROVIDER:PROBE, as nopfire trace takes it. It is false for
 // what is a file.
 func cutPathPattern(arg string) (path, pattern string, ok bool) {
@@ -162,7 +188,7 @@ func cutPathPattern(arg string) (path, pattern string, ok bool) {
 	if !ok || !strings.Contains(path, "/") || strings.Contains(pattern, "/") {
 		return "", "", false
 	}
-	if _, err := os.Lstat(arg); err == nil {
+	if fileExistsAs(arg) {
 		return "", "", false
 	}
 	if !strings.Contains(pattern, ":") {
@@ -235,7 +261,7 @@ func listFiles(ctx context.Context, errw io.Writer, files, patterns []string, no
 // knownFile returns the path of a file: if there is none of that name, that of the
 // program or library that the name means.
 func knownFile(name string) string {
-	if _, err := os.Lstat(name); name != "" && errors.Is(err, os.ErrNotExist) {
+	if name != "" && !fileExistsAs(name) {
 		if path, err := usdt.FindFile(name); err == nil {
 			return path
 		}
