@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -145,6 +146,34 @@ func drain(t *testing.T, s *trace.Session) []trace.Event {
 		t.Fatal(errs)
 	}
 	return events
+}
+
+// A condition costs a thousand probes no more than one if their arguments look alike
+// where it looks.
+func TestConditionOfAThousandProbes(t *testing.T) {
+	testutils.NeedBPF(t)
+	const n = 1000
+	p := provider(t, "many1000", nil)
+	probes := make([]*emit.Probe2[int64, string], n)
+	for i := range probes {
+		var err error
+		if probes[i], err = emit.NewProbe2[int64, string](p, fmt.Sprintf("probe%d", i), &emit.ProbeOptions{Args: []string{"n", fmt.Sprintf("text%d", i)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Load(); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	s := start(t, trace.Query{PID: os.Getpid(), Clauses: []trace.Clause{{Pattern: "many1000:*", Where: "n % 2 == 1"}}})
+	t.Logf("started within %v", time.Since(begin))
+	for i, h := range probes {
+		h.Fire(int64(i), "x")
+	}
+	events := drain(t, s)
+	if len(events) != n/2 || events[1].String() != `many1000:probe3 n=3 text3="x"` {
+		t.Errorf("%d events, such as %v", len(events), events[1])
+	}
 }
 
 // Values that are no integers have no histogram.

@@ -17,8 +17,7 @@ import (
 // whose arguments look alike.
 type compiled struct {
 	*body.Function
-	id  int // tells it apart in the session
-	err error
+	id int // tells it apart in the session
 }
 
 // A misfit says what is wrong with the expressions of a clause: each of errs.
@@ -52,19 +51,22 @@ func (m *misfit) of(probe string) *misfit {
 }
 
 // compile returns the function of some expressions. The error of expressions that do
-// not fit is a *misfit.
+// not fit is a *misfit. It names arguments of the probe, so that only functions are
+// kept.
 func (s *Session) compile(in *body.Input) (*compiled, error) {
 	key := signature(in)
-	fn := s.bodies[key]
-	if fn == nil {
-		fn = &compiled{id: len(s.bodies)}
-		fn.Function, fn.err = body.Compile(context.Background(), in)
-		if m := newMisfit(in, fn.err); m != nil {
-			fn.err = m
-		}
-		s.bodies[key] = fn
+	if fn := s.bodies[key]; fn != nil {
+		return fn, nil
 	}
-	return fn, fn.err
+	fn, err := body.Compile(context.Background(), in)
+	if m := newMisfit(in, err); m != nil {
+		return nil, m
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.bodies[key] = &compiled{fn, len(s.bodies)}
+	return s.bodies[key], nil
 }
 
 // newMisfit returns what an error of package body says; nil if it is none about the
@@ -229,12 +231,22 @@ var (
 	bytesType  = &usdt.Type{Kind: usdt.Bytes, Size: 8}
 )
 
-// signature tells inputs apart. Types are written out: those of two files are equal
-// if they look alike.
+// signature tells inputs apart of which different functions may come. Types are written
+// out: those of two files are equal if they look alike. Arguments that nothing refers to
+// may be what they like.
 func signature(in *body.Input) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q %q", in.Where, in.Values)
-	for _, a := range in.Args {
+	mentioned := func(name string) bool {
+		return name != "" && (strings.Contains(in.Where, name) ||
+			slices.ContainsFunc(in.Values, func(v string) bool { return strings.Contains(v, name) }))
+	}
+	structs := mentioned("struct") // whose types those of any argument may be
+	for i, a := range in.Args {
+		if !structs && !mentioned(argName(i)) && !mentioned(a.Name) {
+			b.WriteString(" *")
+			continue
+		}
 		fmt.Fprintf(&b, " %q %d %d %t %t", a.Name, a.Len, a.Size, a.Signed, a.Float)
 		writeType(&b, a.Type, make(map[*usdt.Type]int))
 	}

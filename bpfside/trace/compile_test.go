@@ -23,7 +23,7 @@ func list(value string) *usdt.Type {
 func TestSignature(t *testing.T) {
 	in := func(change func(*body.Input)) string {
 		i := &body.Input{Where: "arg1 > 1", Values: []string{"arg2"}, Args: []body.Arg{
-			{Name: "n", Size: 4, Signed: true}, {Name: "l", Size: 8, Type: list("value")},
+			{Name: "n", Size: 4, Signed: true}, {Name: "l", Size: 8, Type: list("value")}, {Name: "unused", Size: 8},
 		}}
 		change(i)
 		return signature(i)
@@ -31,6 +31,19 @@ func TestSignature(t *testing.T) {
 	same := in(func(*body.Input) {})
 	if other := in(func(*body.Input) {}); other != same {
 		t.Errorf("alike: %s and %s", same, other)
+	}
+	for name, change := range map[string]func(*body.Input){
+		"name": func(i *body.Input) { i.Args[2].Name = "m" },
+		"type": func(i *body.Input) { i.Args[2].Type = list("value") },
+		"size": func(i *body.Input) { i.Args[2].Size = 1 },
+	} {
+		if in(change) != same {
+			t.Errorf("another %s of an argument that is not used makes another function", name)
+		}
+	}
+	used := in(func(i *body.Input) { i.Values[0] = "(struct node *)arg2" })
+	if in(func(i *body.Input) { i.Values[0], i.Args[2].Type = "(struct node *)arg2", list("key") }) == used {
+		t.Error("the types of structs are not told apart")
 	}
 	for name, change := range map[string]func(*body.Input){
 		"condition":  func(i *body.Input) { i.Where = "arg1 > 2" },
@@ -46,7 +59,7 @@ func TestSignature(t *testing.T) {
 		"field":      func(i *body.Input) { i.Args[1].Type = list("key") },
 		"offset":     func(i *body.Input) { i.Args[1].Type.Elem.Fields[1].Offset = 12 },
 		"field type": func(i *body.Input) { i.Args[1].Type.Elem.Fields[0].Type.Kind = usdt.Uint },
-		"arguments":  func(i *body.Input) { i.Args = i.Args[:1] },
+		"arguments":  func(i *body.Input) { i.Args = i.Args[:2] },
 	} {
 		if in(change) == same {
 			t.Errorf("another %s is not told apart", name)

@@ -11,7 +11,7 @@ const (
 	// so that what it has cut is Truncated here.
 	LimitMaxString = 4096
 	// DefaultBufferSize is the size of the ring buffer unless Options say
-	// otherwise: room for some 23,000 events with one string each.
+	// otherwise: room for some 75,000 events with one short string each.
 	DefaultBufferSize = 8 << 20
 
 	minBufferSize = 1 << 16
@@ -23,8 +23,9 @@ const (
 // defaults.
 type Options struct {
 	// MaxString is the largest number of bytes that is kept of a string or
-	// of bytes, up to LimitMaxString; 0 means DefaultMaxString. Each string
-	// argument takes that much of the ring buffer in every event.
+	// of bytes, up to LimitMaxString; 0 means DefaultMaxString. Each of them
+	// takes that much of the ring buffer in every event; but a string that is
+	// the only one, and whose limit is no more than some 300, what it needs.
 	MaxString int
 	// BufferSize is the size of the ring buffer in bytes, rounded up to a
 	// power of two; 0 means DefaultBufferSize.
