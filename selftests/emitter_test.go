@@ -32,10 +32,14 @@ var emitterBinary = struct {
 
 func buildEmitter(t testing.TB) string {
 	t.Helper()
+	if prog, ok := testutils.Prebuilt("testprogs/emitter"); ok {
+		return prog
+	}
+	goTool := testutils.Oracle(t, "go")
 	b := &emitterBinary
 	b.once.Do(func() {
 		b.path = filepath.Join(sharedDir, "emitter")
-		cmd := exec.Command("go", "build", "-o", b.path, "./testprogs/emitter")
+		cmd := exec.Command(goTool, "build", "-o", b.path, "./testprogs/emitter")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			b.err = fmt.Errorf("build the emitter: %w\n%s", err, out)
 		}

@@ -81,6 +81,7 @@ func TestKillLeavesNothing(t *testing.T) {
 // are: every value has to be exact in each.
 func TestBuildModes(t *testing.T) {
 	testutils.NeedBPF(t)
+	goTool := testutils.Oracle(t, "go")
 	for _, mode := range []struct {
 		name string
 		cgo  bool
@@ -94,7 +95,7 @@ func TestBuildModes(t *testing.T) {
 	} {
 		t.Run(mode.name, func(t *testing.T) {
 			program := filepath.Join(t.TempDir(), "emitter")
-			cmd := exec.Command("go", append(append([]string{"build", "-o", program}, mode.args...), "./testprogs/emitter")...)
+			cmd := exec.Command(goTool, append(append([]string{"build", "-o", program}, mode.args...), "./testprogs/emitter")...)
 			cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 			if mode.cgo {
 				testutils.Oracle(t, "gcc")

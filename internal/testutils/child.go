@@ -41,8 +41,12 @@ func BuildC(t testing.TB, src string, flags ...string) string {
 // test's directory, and returns the path of the executable, which lives as long
 // as the test. The strings of env ("GOARCH=arm64") are added to the environment
 // of the build; CGO_ENABLED=0 unless they say otherwise.
+// It is not built if Prebuilt knows it.
 func GoBuild(t testing.TB, pkg string, env ...string) string {
 	t.Helper()
+	if prog, ok := Prebuilt(pkg); ok && len(env) == 0 {
+		return prog
+	}
 	goTool := Oracle(t, "go")
 	out := filepath.Join(t.TempDir(), "prog")
 	cmd := exec.Command(goTool, "build", "-o", out, pkg)
@@ -51,6 +55,19 @@ func GoBuild(t testing.TB, pkg string, env ...string) string {
 		t.Fatalf("go build %s: %v\n%s", pkg, err, msg)
 	}
 	return out
+}
+
+// Prebuilt returns the executable of a main package that was built before, for a
+// machine without Go (selftests/vm): it lies in the directory of NOPFIRE_PREBUILT,
+// under the last element of the path of its package.
+func Prebuilt(pkg string) (string, bool) {
+	dir := os.Getenv("NOPFIRE_PREBUILT")
+	if dir == "" {
+		return "", false
+	}
+	prog := filepath.Join(dir, filepath.Base(pkg))
+	_, err := os.Stat(prog)
+	return prog, err == nil
 }
 
 // A Child is a running program that talks in lines. It is killed and waited for

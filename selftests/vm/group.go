@@ -42,18 +42,32 @@ var groups = []group{
 
 // Where things lie in the machine.
 const (
-	sourceDir = "/src"
-	testDir   = "/tests"
+	sourceDir  = "/src"
+	testDir    = "/tests"
+	programDir = "/programs"
 )
 
 // groupLimit is when a group is taken for hanging: an emulator is some twenty
 // times slower than the machine that it runs on, and that may be busy.
 const groupLimit = 5 * time.Minute
 
-// buildGroups compiles the tests of the groups for an architecture into dir.
+// programs are what tests would build with go, which is not there: testutils.GoBuild
+// finds them by the last element of their path.
+var programs = []string{
+	"cmd/nopfire", "bpfside/usdt/testdata/goprog",
+	"selftests/testprogs/bpfccompile", "selftests/testprogs/emitter", "selftests/testprogs/seedgo", "selftests/testprogs/urdtfire", "selftests/testprogs/urdtgo",
+}
+
+// buildGroups compiles the tests of the groups for an architecture, and what they
+// run, into dir.
 func buildGroups(dir, arch string, gs []group) error {
 	for _, g := range gs {
 		if err := goBuild(arch, "test", "-c", "-o", filepath.Join(dir, g.name), "./"+g.pkg); err != nil {
+			return err
+		}
+	}
+	for _, p := range programs {
+		if err := goBuild(arch, "build", "-o", filepath.Join(dir, programDir, path.Base(p)), "./"+p); err != nil {
 			return err
 		}
 	}
@@ -73,7 +87,7 @@ func goBuild(arch string, args ...string) error {
 
 // writeInitramfs writes all files of a machine: init, the tests that were built
 // in dir, the source tree with their testdata, and the plan.
-func writeInitramfs(file, dir string, k *kernel, gs []group) error {
+func writeInitramfs(file, dir, arch string, k *kernel, gs []group) error {
 	f, err := os.Create(file)
 	if err != nil {
 		return err
@@ -81,6 +95,9 @@ func writeInitramfs(file, dir string, k *kernel, gs []group) error {
 	defer f.Close()
 	c := newCpioWriter(f)
 	if err := c.file("init", filepath.Join(dir, "init")); err != nil {
+		return err
+	}
+	if err := addTools(c, arch); err != nil {
 		return err
 	}
 	for _, d := range []string{"dev", "proc", "sys", "tmp", "run", "root", "bin", "etc"} {
@@ -107,6 +124,12 @@ func writeInitramfs(file, dir string, k *kernel, gs []group) error {
 		p.Groups = append(p.Groups, plan.Group{
 			Name: g.name, Dir: path.Join(sourceDir, g.pkg), Path: name, Args: args, Limit: groupLimit,
 		})
+	}
+	for _, prog := range programs {
+		name := path.Join(programDir, path.Base(prog))
+		if err := c.file(name[1:], filepath.Join(dir, name)); err != nil {
+			return err
+		}
 	}
 	tracked, err := exec.Command("git", "ls-files", "-z").Output()
 	if err != nil {

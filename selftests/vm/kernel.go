@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -90,8 +89,11 @@ func fetchKernel(m machine) (*kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := apt.unpack(name, tmp)
-	if err != nil {
+	files := filepath.Join(tmp, "files")
+	if err := apt.download(tmp, name); err != nil {
+		return nil, err
+	}
+	if err := unpack(tmp, files); err != nil {
 		return nil, err
 	}
 	// The modules are of no use without a disk.
@@ -119,43 +121,6 @@ func findKernel(dir string) (*kernel, error) {
 	return nil, fmt.Errorf("no kernel in %s", dir)
 }
 
-// apt asks Debian's archive for packages of one architecture, with lists of its
-// own, so that the system needs no foreign architecture and no root.
-type apt struct{ options []string }
-
-func newApt(dir, arch string) (*apt, error) {
-	for _, d := range []string{"lists/partial", "cache/archives/partial"} {
-		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
-			return nil, err
-		}
-	}
-	a := &apt{options: []string{
-		"-qq",
-		"-o", "Dir::State::Lists=" + filepath.Join(dir, "lists"),
-		"-o", "Dir::Cache=" + filepath.Join(dir, "cache"),
-		"-o", "Dir::State::status=/dev/null",
-		"-o", "APT::Architecture=" + arch,
-		"-o", "APT::Architectures=" + arch,
-		"-o", "APT::Sandbox::User=",
-		"-o", "Acquire::Languages=none",
-	}}
-	_, err := a.command("", "apt-get", "update")
-	return a, err
-}
-
-// command runs a program of apt in a directory and returns what it prints.
-func (a *apt) command(dir, name string, args ...string) (string, error) {
-	cmd := exec.Command(name, append(a.options, args...)...)
-	cmd.Dir = dir
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
-	}
-	return string(out), nil
-}
-
 var imageName = regexp.MustCompile(`Depends: (linux-image-\S+)`)
 
 // kernelOf returns the package of the kernel that a package depends on.
@@ -169,20 +134,4 @@ func (a *apt) kernelOf(meta string) (string, error) {
 		return "", fmt.Errorf("package %s depends on no kernel", meta)
 	}
 	return m[1], nil
-}
-
-// unpack downloads a package into a directory and returns where its files are.
-func (a *apt) unpack(name, dir string) (string, error) {
-	if _, err := a.command(dir, "apt-get", "download", name); err != nil {
-		return "", err
-	}
-	debs, err := filepath.Glob(filepath.Join(dir, "*.deb"))
-	if err != nil || len(debs) != 1 {
-		return "", fmt.Errorf("download of %s leaves %q", name, debs)
-	}
-	files := filepath.Join(dir, "files")
-	if out, err := exec.Command("dpkg", "-x", debs[0], files).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("dpkg -x %s: %w\n%s", debs[0], err, out)
-	}
-	return files, nil
 }

@@ -159,7 +159,7 @@ func runMachine(ctx context.Context, c *config, m machine, dir, built string, r 
 		return err
 	}
 	initramfs := filepath.Join(dir, m.name+".cpio")
-	if err := writeInitramfs(initramfs, built, k, c.groups); err != nil {
+	if err := writeInitramfs(initramfs, built, m.arch, k, c.groups); err != nil {
 		return err
 	}
 	defer os.Remove(initramfs)

@@ -117,7 +117,7 @@ func runGroup(g plan.Group) string {
 	cmd := exec.Command(g.Path, g.Args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = g.Dir, w, w
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Env = []string{"PATH=/bin", "HOME=/root", "TMPDIR=/tmp", "LANG=C.UTF-8"}
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/root", "TMPDIR=/tmp", "NOPFIRE_PREBUILT=/programs"}
 	if err := cmd.Start(); err != nil {
 		w.Close()
 		r.Close()
@@ -215,9 +215,8 @@ func reportKernelFaults() {
 
 func powerOff() {
 	unix.Sync()
-	// A machine without ACPI (arm64 without firmware) restarts or halts instead:
-	// qemu ends in each case.
-	for _, how := range []int{unix.LINUX_REBOOT_CMD_POWER_OFF, unix.LINUX_REBOOT_CMD_RESTART, unix.LINUX_REBOOT_CMD_HALT} {
+	// A machine that cannot switch itself off restarts: qemu ends with -no-reboot.
+	for _, how := range []int{unix.LINUX_REBOOT_CMD_POWER_OFF, unix.LINUX_REBOOT_CMD_RESTART} {
 		_ = unix.Reboot(how)
 	}
 	select {}
