@@ -52,7 +52,7 @@ skipped, with the reason
 
 ok/failed/skipped, by group and kernel
 
-group    6.1-amd64             6.12-amd64             6.12-arm64
+group    6.1-amd64             6.12-amd64            6.12-arm64
 emit     1/0/2                 0/1/1 status 1        not run
 usdt     1/0/0                 0/0/0 status none     not run
 kernel   6.1.0-57-cloud-amd64  6.1.0-57-cloud-amd64  did not boot
