@@ -40,9 +40,9 @@ type counting struct {
 
 // finishKey places slots and areas of a key. Strings are cut to what fits on the
 // stack: see LimitKeyString.
-func (l *layout) finishKey(max int) {
+func (l *layout) finishKey(limit int) {
 	room := l.room()
-	for l.maxString = min(max, LimitKeyString); ; l.maxString -= 8 {
+	for l.maxString = min(limit, LimitKeyString); ; l.maxString -= 8 {
 		l.size = keyHeader
 		for i := range l.loads {
 			ld := &l.loads[i]

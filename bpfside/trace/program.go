@@ -8,7 +8,6 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 
-	"github.com/nopfire/nopfire/bpfside/trace/internal/body"
 	"github.com/nopfire/nopfire/bpfside/usdt"
 	"github.com/nopfire/nopfire/elfgen/stapsdt"
 	"github.com/nopfire/nopfire/internal/feature"
@@ -52,12 +51,15 @@ type nameLookup struct {
 	entries *ebpf.Map
 }
 
-// room returns how much there is on the stack for a record or a key.
+// room returns how much there is on the stack for a record or a key. Each frame takes
+// a multiple of 32 bytes (check_max_stack_depth, kernel/bpf/verifier.c).
 func (l *layout) room() int {
 	if l.body == nil {
 		return maxStack + l.body.end()
 	}
-	return maxStack + l.body.end() - body.StackLeft
+	const unit = 32
+	callee := (max(l.body.fn.Stack, 1) + unit - 1) &^ (unit - 1)
+	return maxStack - callee + l.body.end()
 }
 
 // minSize returns the size of a record without strings that may be cut, or of a key.

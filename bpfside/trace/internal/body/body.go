@@ -64,6 +64,8 @@ type Function struct {
 	// that it calls stand behind it. It uses no map and keeps to R1-R5 and its
 	// own frame. It returns 0 if the hit is not wanted, else 1.
 	Insns asm.Instructions
+	// Stack is how much stack it uses, in bytes, at most StackLeft.
+	Stack int
 	// WhereArgs are the arguments, one bit each, that the condition looks at.
 	WhereArgs uint16
 	NeedsPID  bool

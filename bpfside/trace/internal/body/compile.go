@@ -45,11 +45,16 @@ func Compile(ctx context.Context, in *Input) (*Function, error) {
 		}
 		return nil, fmt.Errorf("compile expressions: %w", err)
 	}
-	insns, err := instructions(spec)
+	insns, stack, err := instructions(spec)
 	if err != nil {
 		return nil, fmt.Errorf("compile expressions: %w", err)
 	}
-	return u.function(insns, spec)
+	fn, err := u.function(insns, spec)
+	if err != nil {
+		return nil, err
+	}
+	fn.Stack = stack
+	return fn, nil
 }
 
 // file is the name of what is printed, for bpfc.

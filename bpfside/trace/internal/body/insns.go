@@ -8,19 +8,19 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
-// instructions returns those of the function, without what describes them: a program
+// instructions returns those of the function, and how much stack they use, without what describes them: a program
 // describes all of its functions or none (check_btf_info, kernel/bpf/verifier.c).
-func instructions(spec *ebpf.CollectionSpec) (asm.Instructions, error) {
+func instructions(spec *ebpf.CollectionSpec) (insns asm.Instructions, stack int, err error) {
 	prog := spec.Programs[Symbol]
 	if prog == nil {
-		return nil, errors.New("there is no function")
+		return nil, 0, errors.New("there is no function")
 	}
-	insns := make(asm.Instructions, len(prog.Instructions))
+	insns = make(asm.Instructions, len(prog.Instructions))
 	depth := int16(0)
 	for i := range prog.Instructions {
 		ins := prog.Instructions[i]
 		if ins.IsLoadFromMap() {
-			return nil, errors.New("the function uses a map")
+			return nil, 0, errors.New("the function uses a map")
 		}
 		symbol, reference := ins.Symbol(), ins.Reference()
 		ins.Metadata = asm.Metadata{}
@@ -34,10 +34,10 @@ func instructions(spec *ebpf.CollectionSpec) (asm.Instructions, error) {
 		depth = min(depth, frameOffset(prog.Instructions, i))
 	}
 	if -depth > StackLeft {
-		return nil, &Error{Expr: -1, Off: -1, Msg: fmt.Sprintf("the expressions take %d bytes of stack, and there are %d", -depth, StackLeft)}
+		return nil, 0, &Error{Expr: -1, Off: -1, Msg: fmt.Sprintf("the expressions take %d bytes of stack, and there are %d", -depth, StackLeft)}
 	}
 	insns[0] = insns[0].WithSymbol(Symbol)
-	return insns, nil
+	return insns, int(-depth), nil
 }
 
 // frameOffset returns where in the frame instruction i reaches, 0 if nowhere.
