@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cilium/ebpf/features"
+
 	"github.com/nopfire/nopfire/bpfside/bpfc"
 	"github.com/nopfire/nopfire/bpfside/usdt"
 	"github.com/nopfire/nopfire/internal/testutils"
@@ -20,13 +22,17 @@ func TestDialectLevels(t *testing.T) {
 	for _, level := range []struct {
 		name string
 		opts bpfc.Options
+		need func() error
 	}{
-		{"v1", bpfc.Options{CPU: 1}},
-		{"v2", bpfc.Options{CPU: 2}},
-		{"v4", bpfc.Options{CPU: 4}},
-		{"v3 for 6.1", bpfc.Options{CPU: 3, KernelVersion: 6<<16 | 1<<8}},
+		{"v1", bpfc.Options{CPU: 1}, func() error { return nil }},
+		{"v2", bpfc.Options{CPU: 2}, features.HaveV2ISA},
+		{"v4", bpfc.Options{CPU: 4}, features.HaveV4ISA},
+		{"v3 for 6.1", bpfc.Options{CPU: 3, KernelVersion: 6<<16 | 1<<8}, features.HaveV3ISA},
 	} {
 		t.Run(level.name, func(t *testing.T) {
+			if err := level.need(); err != nil {
+				testutils.SkipOrFail(t, "%v", err)
+			}
 			for _, path := range dialectFiles(t) {
 				name := strings.TrimSuffix(filepath.Base(path), ".bpf.c")
 				t.Run(name, func(t *testing.T) {
@@ -34,6 +40,7 @@ func TestDialectLevels(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
+					f.needKernel(t)
 					f.parallel(t)
 					object, err := bpfc.CompileELF(context.Background(), os.DirFS("."), path, &level.opts)
 					if level.opts.CPU < 3 && f.needs >= 3 {

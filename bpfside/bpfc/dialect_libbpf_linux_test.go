@@ -40,6 +40,7 @@ func TestDialectOnLibbpfHeaders(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			f.needKernel(t)
 			f.parallel(t)
 			theirs := f.execute(t, buildByClang(t, clang, flags, path))
 			f.check(t, theirs)

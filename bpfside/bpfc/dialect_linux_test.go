@@ -26,6 +26,7 @@ import (
 	"github.com/nopfire/nopfire/bpfside/bpfc"
 	"github.com/nopfire/nopfire/bpfside/bpfc/internal/vmlinux"
 	"github.com/nopfire/nopfire/bpfside/include"
+	"github.com/nopfire/nopfire/bpfside/internal/kconfig"
 	"github.com/nopfire/nopfire/bpfside/usdt"
 	"github.com/nopfire/nopfire/internal/testutils"
 )
@@ -52,6 +53,7 @@ import (
 //	// want: len(MAP) = N       the number of elements of a map
 //	// clang: none, WHY         clang-14 cannot build it
 //	// needs: v3, WHY           older levels of the instruction set cannot do it
+//	// needs: Linux 6.2, WHY    older kernels cannot do it
 //
 // The file is built by clang and by bpfc. Both have to give what is wanted, and equal
 // values in every variable and every map.
@@ -62,7 +64,9 @@ type dialectFile struct {
 	attaches []attachment
 	noload   []string
 	noClang  bool
-	needs    int // level of the instruction set
+	needs    int    // level of the instruction set
+	kernel   uint32 // version, as LINUX_KERNEL_VERSION counts it
+	why      string // that version
 	wants    []assignment
 }
 
@@ -110,8 +114,11 @@ func readDialect(path string) (*dialectFile, error) {
 		case "clang":
 			f.noClang = strings.HasPrefix(rest, "none, ")
 		case "needs":
-			if _, err := fmt.Sscanf(rest, "v%d,", &f.needs); err != nil {
-				return nil, fmt.Errorf("%s: %q is not vN, WHY", path, rest)
+			var major, minor uint32
+			if _, err := fmt.Sscanf(rest, "Linux %d.%d,", &major, &minor); err == nil {
+				f.kernel, f.why = major<<16|minor<<8, rest
+			} else if _, err := fmt.Sscanf(rest, "v%d,", &f.needs); err != nil {
+				return nil, fmt.Errorf("%s: %q is neither vN nor Linux N.N, WHY", path, rest)
 			}
 		case "noload":
 			f.noload = append(f.noload, words...)
@@ -155,6 +162,18 @@ func readDialect(path string) (*dialectFile, error) {
 func (f *dialectFile) parallel(t *testing.T) {
 	if len(f.attaches) == 0 {
 		t.Parallel()
+	}
+}
+
+// needKernel skips the test on a kernel that is too old for it.
+func (f *dialectFile) needKernel(t *testing.T) {
+	t.Helper()
+	v, err := kconfig.Running.Version()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v < f.kernel {
+		testutils.SkipOrFail(t, "needs %s", f.why)
 	}
 }
 
@@ -644,6 +663,7 @@ func TestDialect(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			f.needKernel(t)
 			f.parallel(t)
 			var outcomes [2]*outcome
 			for i, by := range []string{"clang", "bpfc"} {

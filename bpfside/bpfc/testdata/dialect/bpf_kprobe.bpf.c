@@ -2,7 +2,7 @@
 // has made up, and the macros that read them.
 // want: args = 10 20 30 40 50
 // want: ret = -7
-// want: none = 9
+// want: no_args = 9
 // want: user = 10 20
 // want: regs = 60 70 80 90
 // want: core = 10 60
@@ -15,7 +15,7 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-long args[5], ret, none, user[2], regs[4], core[2], sys[4], ret_ip;
+long args[5], ret, no_args, user[2], regs[4], core[2], sys[4], ret_ip;
 
 /* The real programs have a section; these are called with registers of our own. */
 static int BPF_KPROBE(five, int a, unsigned char b, long c, void *d, short e)
@@ -36,7 +36,7 @@ static int BPF_KRETPROBE(result, int value)
 
 static int BPF_KPROBE(nothing)
 {
-	none = 9;
+	no_args = 9;
 	return 0;
 }
 

@@ -1,4 +1,5 @@
 // LRU hash, LPM trie, queue, stack and Bloom filter.
+// needs: Linux 6.7, loops whose counter is in the frame (commit 2793a8b015f7)
 // want: len(lru) = 1
 // want: longest = 24
 // want: shorter = 8

@@ -1,5 +1,6 @@
 // Maps of devices, CPUs, sockets and cgroups, of user space's ring buffer and of storages:
 // they are made, and the programs that use them load.
+// needs: Linux 6.2, storage of cgroups
 // run: prog
 // run: on_tc
 // want: missing = 1

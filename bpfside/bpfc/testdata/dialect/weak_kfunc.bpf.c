@@ -1,6 +1,7 @@
 // A weak function of the kernel (kfunc) is one that this kernel lacks, as bpfc has none: the
 // program takes the other way.
 // clang: none, with clang the function is called
+// needs: Linux 6.2, bpf_task_from_pid
 // want: way = 2
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
