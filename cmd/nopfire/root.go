@@ -33,7 +33,7 @@ Environment:
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newArgdist(), newCC(), newCount(), newDemo(), newDemoChild(), newDoctor(), newFire(), newHeld(), newList(), newMan(), newRun(), newTrace(), newURDT(), newVersion())
+	root.AddCommand(newArgdist(), newCC(), newCount(), newDemo(), newDemoChild(), newDoctor(), newFire(), newHeld(), newList(), newMan(), newRun(), newSelftest(), newSelftestChild(), newTrace(), newURDT(), newVersion())
 	addCompletion(root)
 	completeEverywhere(root)
 	return root

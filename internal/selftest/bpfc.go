@@ -1,0 +1,3 @@
+package selftest
+
+var bpfcChecks []Check

@@ -1,0 +1,3 @@
+package selftest
+
+var usdtChecks []Check
