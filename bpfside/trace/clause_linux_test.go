@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -330,6 +331,20 @@ func TestNoProbe(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	}
+	// One that has ended and that nobody has waited for is none either.
+	ended := exec.Command("true")
+	if err := ended.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stat := fmt.Sprintf("/proc/%d/stat", ended.Process.Pid)
+	for b, _ := os.ReadFile(stat); !strings.Contains(string(b), ") Z "); b, _ = os.ReadFile(stat) {
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := trace.Start(trace.Query{PID: ended.Process.Pid, Clauses: clauses("mall:sold")}); !errors.Is(err, os.ErrNotExist) ||
+		err.Error() != fmt.Sprintf("trace: no process %d", ended.Process.Pid) {
+		t.Errorf("error %v", err)
+	}
+	ended.Wait()
 	q = trace.Query{Clauses: []trace.Clause{{Path: "/no/such/file", Pattern: ":x"}}}
 	if _, err := trace.Start(q); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)

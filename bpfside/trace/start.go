@@ -75,6 +75,9 @@ func startClauses(q *Query, opts Options, clauses []*clause, interval time.Durat
 	s.pid = q.PID
 	if err := s.begin(q, interval); err != nil {
 		s.abandon()
+		if q.PID != 0 && !exists(fmt.Sprintf("/proc/%d", q.PID)) {
+			err = noProcessError(q.PID) // whatever else there was
+		}
 		return nil, err
 	}
 	s.run()
@@ -97,6 +100,9 @@ func (s *Session) begin(q *Query, interval time.Duration) error {
 	patterns := s.followed()
 	if len(patterns) > 0 {
 		f, err := usdt.NewFollower(&usdt.FollowOptions{PID: s.pid, Interval: interval}, patterns...)
+		if errors.Is(err, os.ErrNotExist) && s.pid != 0 {
+			return noProcessError(s.pid) // it has ended meanwhile
+		}
 		if err != nil {
 			return err
 		}
