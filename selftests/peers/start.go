@@ -87,5 +87,8 @@ func measureStartOf(cmd *exec.Cmd) (up startUp, err error) {
 	time.Sleep(time.Second)
 	up.peakKB, err = peakMemory(cmd.Process.Pid)
 	tool.interrupt()
+	// The kernel lets go of the uprobe a little later than the tool. Until then it
+	// refuses one with another idea of the semaphore, and bcc's is another.
+	time.Sleep(300 * time.Millisecond)
 	return up, err
 }
