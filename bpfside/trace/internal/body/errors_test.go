@@ -26,6 +26,7 @@ func TestErrors(t *testing.T) {
 		{"n +", 3, false, "unexpected end of the expression, want a value"},
 		{"n n", 2, false, "unexpected n"},
 		{`n "x"`, 2, false, `unexpected literal "x"`},
+		{`n "ab` + strings.Repeat("é", 20) + `"`, 2, false, `unexpected literal "ab` + strings.Repeat("é", 14) + "…"},
 		{"n == 3 && (u", 12, false, "unexpected end of the expression, want )"},
 		{"n)", 1, false, "unexpected )"},
 		{"n ? 1", 5, false, "unexpected end of the expression, want :"},

@@ -139,7 +139,7 @@ func (p *parser) unexpected(want string) {
 		found = t.text
 	}
 	if len(found) > 40 {
-		found = found[:40] + "…"
+		found = strings.ToValidUTF8(found[:40], "") + "…" // a character that was cut is left out
 	}
 	if want != "" {
 		p.fail(t.off, "unexpected %s, want %s", found, want)
