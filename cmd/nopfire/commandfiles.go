@@ -16,10 +16,10 @@ import (
 const maxCommandFiles = 256
 
 // commandFiles returns the files that a program maps when it starts, as far as they
-// can be told beforehand: itself, the interpreter of a script, and the libraries that
-// they need, found as the loader of glibc does (ld.so(8)) for a program with this
-// environment. A file too many does no harm, and one that is missing is found when it
-// is mapped.
+// can be told beforehand: itself, or, if it is a script, its interpreter, and the
+// libraries that are needed, found as the loader of glibc does (ld.so(8)) for a program
+// with this environment. A file too many does no harm, and one that is missing is found
+// when it is mapped.
 func commandFiles(path string) []string {
 	var files []string
 	add := func(file string) {
@@ -34,7 +34,7 @@ func commandFiles(path string) []string {
 			add(lib)
 		}
 	}
-	return files
+	return slices.DeleteFunc(files, func(file string) bool { return interpreter(file) != "" })
 }
 
 // interpreter returns the program that runs a script, "" for what is no script. The

@@ -74,13 +74,16 @@ func (c *counter) run(cmd *cobra.Command, command []string, view func(*trace.Ses
 		}
 	}
 	enough, err := c.count(ctx, s, v)
-	if err != nil || child == nil {
+	if child == nil {
 		return err
 	}
-	if !enough && ctx.Err() == nil {
+	if err == nil && !enough && ctx.Err() == nil {
 		<-child.done // the session has seen the end of the process before its parent
 	}
-	return child.wait()
+	if status := child.wait(); err == nil {
+		err = status
+	}
+	return err
 }
 
 // introduce says what is traced, to somebody at a terminal, and what is not there yet,
@@ -106,8 +109,8 @@ func (c *counter) introduce(probes []trace.SessionProbe, held bool) {
 }
 
 // count shows what the source counts, each interval or once in the end, until it ends
-// or until as much was shown as is wanted: then that is enough. The last snapshot is taken when the probes are detached, so it
-// has every hit.
+// or until as much was shown as is wanted: then that is enough. The last snapshot is
+// taken when the probes are detached, so it has every hit.
 func (c *counter) count(ctx context.Context, s countSource, view countView) (enough bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	n := &traceNotes{w: c.errw}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -148,8 +149,11 @@ func newHeld() *cobra.Command {
 			}
 			gate := os.NewFile(heldGate, "gate")
 			n, err := gate.Read(make([]byte, 1))
+			if errors.Is(err, io.EOF) {
+				return nil // it is not wanted any more, and why has been said
+			}
 			if n != 1 {
-				return err // it is not wanted any more
+				return err
 			}
 			gate.Close()
 			path, err := filepath.Abs(args[0])
