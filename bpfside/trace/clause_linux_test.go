@@ -312,10 +312,24 @@ func TestExpressionsThatDoNotFit(t *testing.T) {
 func TestNoProbe(t *testing.T) {
 	testutils.NeedBPF(t)
 	newShop(t, "mall")
-	q := trace.Query{PID: os.Getpid(), Clauses: clauses("mall:sold", "mall:solt")}
-	if _, err := trace.Start(q); !errors.Is(err, usdt.ErrNoProbe) || !strings.Contains(err.Error(), "mall:solt") || !strings.Contains(err.Error(), "did you mean mall:sold?") {
+	missing := func(err error) bool {
+		return errors.Is(err, usdt.ErrNoProbe) && strings.Contains(err.Error(), "mall:solt: no such probe") && strings.Contains(err.Error(), "did you mean mall:sold?")
+	}
+	q := trace.Query{PID: os.Getpid(), Clauses: clauses("mall:solt")}
+	if _, err := trace.Start(q); !missing(err) {
 		t.Errorf("error %v", err)
 	}
+	// Beside one that is there it is a problem, as a file that is not.
+	q.Clauses = append(clauses("mall:solt", "mall:sold"), trace.Clause{Path: "/no/such/file", Pattern: ":x"})
+	s, err := trace.Start(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if p := s.Problems(); len(p) != 2 || !errors.Is(p[0], os.ErrNotExist) || !missing(p[1]) {
+		t.Errorf("problems %v", p)
+	}
+	q.Clauses = clauses("mall:sold", "mall:solt")
 	q.Later = true
 	start(t, q)
 	q.Clauses[0].Where = "n +"

@@ -14,9 +14,8 @@ import (
 )
 
 // attachPaths attaches to the files that clauses name, whether or not somebody maps
-// them.
-func (s *Session) attachPaths() error {
-	var errs []error
+// them, and returns what is not there.
+func (s *Session) attachPaths() (missing []error) {
 	seen := make(map[string]bool)
 	for _, c := range s.clauses {
 		if c.Path == "" || seen[c.Path] {
@@ -24,10 +23,10 @@ func (s *Session) attachPaths() error {
 		}
 		seen[c.Path] = true
 		if err := s.attachPath(c.Path); err != nil {
-			errs = append(errs, err)
+			missing = append(missing, err)
 		}
 	}
-	return errors.Join(errs...)
+	return missing
 }
 
 // attachPath attaches to the file of a path for the clauses that name it.
@@ -41,8 +40,11 @@ func (s *Session) attachPath(path string) error {
 		}
 		res, err := usdt.FileTargets(file, patterns...)
 		s.problems = append(s.problems, res.Problems...)
-		if err != nil {
+		if err != nil && len(res.Targets) == 0 {
 			return err
+		}
+		if err != nil {
+			s.problems = append(s.problems, err)
 		}
 		for _, t := range res.Targets {
 			t.PID = s.pid

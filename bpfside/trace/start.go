@@ -20,10 +20,11 @@ import (
 // A probe that cannot be traced, or that a clause's expressions do not fit, costs
 // itself only, and is one of Problems, or of those that Events yields if it
 // appears later; that an expression does not fit is told of the first few probes.
-// It is no error if there is no probe yet, unless the clause names a file; then,
+// It is no fault if there is no probe yet, unless the clause names a file; then,
 // and where a pattern finds nothing in the one process of the query (unless
-// Later), the error wraps usdt.ErrNoProbe. An expression that is wrong for every
-// probe is an *ExprError.
+// Later), it is a problem that wraps usdt.ErrNoProbe, and the error of Start if no
+// other clause has found or waits for anything. An expression that is wrong for
+// every probe is an *ExprError.
 //
 // The caller closes the session.
 func Start(q Query) (*Session, error) {
@@ -94,9 +95,7 @@ func (e noProcessError) Unwrap() error { return os.ErrNotExist }
 
 // begin attaches to what is there.
 func (s *Session) begin(q *Query, interval time.Duration) error {
-	if err := s.attachPaths(); err != nil {
-		return err
-	}
+	missing := s.attachPaths()
 	patterns := s.followed()
 	if len(patterns) > 0 {
 		f, err := usdt.NewFollower(&usdt.FollowOptions{PID: s.pid, Interval: interval}, patterns...)
@@ -116,15 +115,25 @@ func (s *Session) begin(q *Query, interval time.Duration) error {
 			break
 		}
 		if s.pid != 0 && !q.Later {
-			if err := s.unmatched(); err != nil {
-				return err
-			}
+			missing = append(missing, s.unmatched())
 		}
+	}
+	if err := errors.Join(missing...); err != nil {
+		// It costs the other clauses nothing.
+		if !slices.ContainsFunc(s.clauses, func(c *clause) bool { return c.hopes(q) }) {
+			return err
+		}
+		s.problems = append(s.problems, slices.DeleteFunc(missing, func(err error) bool { return err == nil })...)
 	}
 	if err := s.misfits(); err != nil {
 		return err
 	}
 	return s.hopeless(q.Later)
+}
+
+// hopes reports whether a clause has found a probe, or may find one later.
+func (c *clause) hopes(q *Query) bool {
+	return c.selected || c.Path == "" && (c.name != nil || q.PID == 0 || q.Later)
 }
 
 // run starts what goes on beside the consumer.
