@@ -43,7 +43,7 @@ The JSON is described in docs/json.md.
 
 Tracing needs the capabilities CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN).`,
 		Example: `  sudo nopfire count 'myapp:*'
-  sudo nopfire count -p 4711 'myapp:*' 'libc:*' --interval 5
+  sudo nopfire count -p 4711 'myapp:*' 'libstdcxx:*' --interval 5
   sudo nopfire count 'myapp:request (status >= 500)' --duration 10s --json
   sudo nopfire count 'myapp:*' -- ./myapp --verbose`,
 		RunE: func(cmd *cobra.Command, args []string) error {

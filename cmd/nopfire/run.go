@@ -24,8 +24,8 @@ type runFlags struct {
 	pid      int
 	set      []string
 	count    int
-	duration time.Duration
-	interval time.Duration
+	duration seconds
+	interval seconds
 	json     bool
 	quiet    bool
 	opts     run.Options
@@ -84,9 +84,9 @@ needs the capabilities CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN).`,
 			case f.count < 0:
 				return usagef("--count %d is negative", f.count)
 			case f.duration < 0:
-				return usagef("--duration %s is negative", f.duration)
+				return usagef("--duration %s is negative", time.Duration(f.duration))
 			case f.interval < 0:
-				return usagef("--interval %s is negative", f.interval)
+				return usagef("--interval %s is negative", time.Duration(f.interval))
 			}
 			for _, s := range f.set {
 				if !strings.Contains(s, "=") {
@@ -100,8 +100,8 @@ needs the capabilities CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN).`,
 	cmd.Flags().IntVarP(&f.pid, "pid", "p", 0, "trace process `PID` only")
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, "give global variable a value: `NAME=VALUE`; may be repeated")
 	cmd.Flags().IntVarP(&f.count, "count", "n", 0, "end after `N` events")
-	cmd.Flags().DurationVarP(&f.duration, "duration", "d", 0, "end after this time, such as 10s")
-	cmd.Flags().DurationVarP(&f.interval, "interval", "i", 0, "print variables and maps each time this has passed")
+	cmd.Flags().VarP(&f.duration, "duration", "d", "end after `TIME`, such as 10s; a number alone is seconds")
+	cmd.Flags().VarP(&f.interval, "interval", "i", "print variables and maps each time that `TIME` has passed")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object a line")
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "do not print variables and maps")
 	return cmd
@@ -162,7 +162,7 @@ func runObject(ctx context.Context, cmd *cobra.Command, f *runFlags, path string
 	}
 	if f.duration > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.duration)
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(f.duration))
 		defer cancel()
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -186,7 +186,7 @@ func printRun(ctx context.Context, s *run.Session, out, errw io.Writer, f *runFl
 	w := newLineWriter(out)
 	p := &runPrinter{w: w, color: paletteFor(out), json: f.json}
 	if f.interval > 0 && !f.quiet {
-		ticker := time.NewTicker(f.interval)
+		ticker := time.NewTicker(time.Duration(f.interval))
 		defer ticker.Stop()
 		stop := make(chan struct{})
 		ended := make(chan struct{})

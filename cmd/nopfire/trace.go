@@ -24,7 +24,7 @@ type traceFlags struct {
 	message  string // a part of it
 
 	count    eventCount
-	duration time.Duration
+	duration seconds
 	rate     rateLimit
 
 	json                  bool
@@ -115,7 +115,7 @@ Tracing needs the capabilities CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN).`,
 	fl.StringVarP(&f.message, "msg-filter", "f", "", "print events with `TEXT` in their message")
 	fl.VarP(&f.count, "count", "n", "end after `N` events were printed")
 	fl.VarP(&f.count, "max-events", "M", "as --count, for habits from bcc: end after `N` events")
-	fl.DurationVarP(&f.duration, "duration", "d", 0, "end after this time, such as 10s")
+	fl.VarP(&f.duration, "duration", "d", "end after `TIME`, such as 10s; a number alone is seconds")
 	fl.Var(&f.rate, "rate-limit", "print at most `N[/s]` events a second, and count the others")
 	fl.BoolVar(&f.json, "json", false, "print one JSON object an event")
 	fl.BoolVarP(&f.seconds, "time", "T", false, "time of day in column TIME as HH:MM:SS, the default in bcc's columns")
@@ -160,7 +160,7 @@ func (f *traceFlags) check(cmd *cobra.Command, specs, command []string) error {
 	case f.count < 0:
 		return usagef("--count %d is negative", f.count)
 	case f.duration < 0:
-		return usagef("--duration %s is negative", f.duration)
+		return usagef("--duration %s is negative", time.Duration(f.duration))
 	case f.json && (f.seconds || f.offset || f.unix || f.cpu):
 		return usagef("--json has time and processor of each event: leave out -T, -t, -u and -C")
 	case f.unix && !f.offset:

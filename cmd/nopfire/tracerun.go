@@ -56,7 +56,7 @@ func (t *tracer) run(cmd *cobra.Command, command []string) (err error) {
 	t.introduce(probes, child != nil)
 	if t.flags.duration > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, t.flags.duration)
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(t.flags.duration))
 		defer cancel()
 	}
 	p := t.printer(start, probes)
