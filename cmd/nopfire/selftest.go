@@ -28,6 +28,7 @@ The groups:
   elfgen   the objects that hold them, and what the kernel says to them
   urdt     tracepoints of any name at any time
   usdt     finding probes, attaching, arguments, cookies, semaphores
+  trace    sessions: conditions, events, counts, histograms
   bpfc     BPF programs in C, compiled, attached and run
   cli      the commands of this program
 

@@ -88,8 +88,8 @@ func (p *process) wait() (status int, stdout, stderr string) {
 
 func (p *process) name() string { return strings.Join(p.cmd.Args[len(p.t.command):], " ") }
 
-// run runs nopfire to its end.
-func run(t *T, object string, args ...string) (status int, stdout, stderr string) {
+// finish runs nopfire to its end.
+func finish(t *T, object string, args ...string) (status int, stdout, stderr string) {
 	return start(t, object, args...).wait()
 }
 

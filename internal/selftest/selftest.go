@@ -43,6 +43,7 @@ var groups = []struct {
 	{"elfgen", elfgenChecks},
 	{"urdt", urdtChecks},
 	{"usdt", usdtChecks},
+	{"trace", traceChecks},
 	{"bpfc", bpfcChecks},
 	{"cli", cliChecks},
 }
@@ -196,8 +197,7 @@ func runCheck(ctx context.Context, c Check, o Options) Result {
 		select {
 		case <-done:
 		case <-time.After(grace):
-			buf := make([]byte, 1<<20)
-			late = string(buf[:runtime.Stack(buf, true)])
+			late = stacks()
 		}
 	}
 	r.Took = time.Since(start)
@@ -206,7 +206,7 @@ func runCheck(ctx context.Context, c Check, o Options) Result {
 	lines := slices.Clone(t.lines)
 	switch {
 	case late != "":
-		lines = append([]string{"still running after " + (o.Timeout + grace).String()}, append(lines, strings.Split(strings.TrimSpace(late), "\n")...)...)
+		lines = append([]string{"still running after " + (o.Timeout + grace).String()}, append(lines, strings.Split(late, "\n")...)...)
 	case errors.Is(context.Cause(ctx), errTimeout):
 		lines = append([]string{"not done within " + o.Timeout.String()}, lines...)
 	case t.skip != "" && !t.failed:
@@ -224,3 +224,17 @@ func runCheck(ctx context.Context, c Check, o Options) Result {
 
 // errTimeout is why the context of a check is done that took too long.
 var errTimeout = errors.New("the time of the check is over")
+
+// stacks returns where the goroutines of a check are that does not end.
+func stacks() string {
+	buf := make([]byte, 1<<20)
+	buf = buf[:runtime.Stack(buf, true)]
+	var own []string
+	for _, g := range strings.Split(strings.TrimSpace(string(buf)), "\n\n") {
+		// What a check has called has the guard of the check at its bottom.
+		if strings.Contains(g, ".(*T).guard.func1(") {
+			own = append(own, g)
+		}
+	}
+	return strings.Join(own, "\n")
+}

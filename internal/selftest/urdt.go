@@ -265,7 +265,7 @@ int BPF_URDT(on_alt, long x, long y, long z)
 }`)
 	urdt.Probe3(provider, "urdt3", 0, 0, 0)
 	attachSections(t, c)
-	const address = uintptr(1)<<46 | 0x42
+	const address = uint64(1)<<46 | 0x42
 	urdt.Probe3(provider, "urdt3", 1, 42, address)
 	equal(t, "hits", variable[uint64](t, c, "hits"), uint64(1))
 	equal(t, "arguments", variable[[3]int64](t, c, "args"), [3]int64{1, 42, int64(address)})
@@ -401,7 +401,7 @@ func urdtUntrusted(t *T) {
 func urdtLibrary(t *T) {
 	object := sharedObject(t)
 	dir := t.TempDir()
-	status, _, stderr := run(t, "", "urdt", "install", "--dir", dir)
+	status, _, stderr := finish(t, "", "urdt", "install", "--dir", dir)
 	if status != 0 {
 		t.Fatalf("nopfire urdt install: status %d, %s", status, stderr)
 	}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package selftest
+
+const unusedCall = 0
+
+func unusedSyscall() {}
