@@ -89,7 +89,8 @@ func (d *diagnoser) checkELF() bool {
 	n, _ := d.file.ReadAt(head, 0) // what there is
 	head = head[:n]
 	if !bytes.HasPrefix(head, []byte(elf.ELFMAG)) {
-		return d.notELF(step, head)
+		why, what := notELF(head)
+		return d.fault(step, why, "%s is %s", d.name(), what)
 	}
 	var err error
 	if d.ef, err = newELFFile(d.file, d.image.size); err != nil {
@@ -112,21 +113,21 @@ func (d *diagnoser) checkELF() bool {
 	return true
 }
 
-// notELF tells what a file is by how it begins.
-func (d *diagnoser) notELF(step string, head []byte) bool {
+// notELF tells what a file is that is no ELF file, by how it begins.
+func notELF(head []byte) (Reason, string) {
 	if rest, ok := bytes.CutPrefix(head, []byte("#!")); ok {
 		line, _, _ := bytes.Cut(rest, []byte("\n"))
-		return d.fault(step, ReasonScript, "%s is a script for %s", d.name(), printable(strings.TrimSpace(string(line))))
+		return ReasonScript, "a script for " + printable(strings.TrimSpace(string(line)))
 	}
 	for _, f := range foreignFormats {
 		if bytes.HasPrefix(head, []byte(f.magic)) {
-			return d.fault(step, f.why, "%s is %s and not an ELF file", d.name(), f.what)
+			return f.why, f.what + " and not an ELF file"
 		}
 	}
 	if len(head) == 0 {
-		return d.fault(step, ReasonNotELF, "%s is empty", d.name())
+		return ReasonNotELF, "empty"
 	}
-	return d.fault(step, ReasonNotELF, "%s is not an ELF file: it begins with % x", d.name(), head[:min(len(head), 4)])
+	return ReasonNotELF, fmt.Sprintf("not an ELF file: it begins with % x", head[:min(len(head), 4)])
 }
 
 // checkMachine compares the machine of the file with that of the kernel. Steps on one
@@ -222,69 +223,41 @@ type noteSection struct {
 	data []byte
 }
 
-// maxNeeded bounds the libraries that are searched for a probe.
-const maxNeeded = 64
-
-// inLibrary looks for the wanted probes in the libraries that the file needs, and
-// reports whether it found some.
+// inLibrary looks for the wanted probes in the libraries that the file needs, or, of a
+// process, in those that it has loaded, and reports whether it found some.
 func (d *diagnoser) inLibrary(step string) bool {
 	if d.foreign || d.Pattern == "" {
 		return false
 	}
-	pattern, _ := ParsePattern(d.Pattern)
-	for _, name := range d.needed() {
-		path, err := LibraryPath(name)
-		if err != nil {
-			continue
+	if d.PID > 0 {
+		// The error is that there is nothing, or that it must not be looked at.
+		found, _ := ProcessTargets(d.PID, d.Pattern)
+		for _, t := range found.Targets {
+			if !t.ID.sameFile(d.image.file.ID) {
+				d.faultLibrary(step, &t.Probe, t.Path, fmt.Sprintf("which process %d has mapped", d.PID))
+				return true
+			}
 		}
+		return false
+	}
+	pattern, _ := ParsePattern(d.Pattern)
+	for _, path := range Needed(d.open) {
 		f, err := Open(path)
 		if err != nil || f.Machine != d.image.file.Machine {
 			continue
 		}
 		for _, p := range f.Probes {
-			if !pattern.Match(p.Provider, p.Name) {
-				continue
+			if pattern.Match(p.Provider, p.Name) {
+				d.faultLibrary(step, p, path, "which it is linked with")
+				return true
 			}
-			d.add(Check{Step: step, Severity: Fault, Reason: ReasonInLibrary, Probe: p.String(),
-				Text:   fmt.Sprintf("%s has no such probe, but %s has it, which it is linked with", d.name(), printable(path)),
-				Remedy: fmt.Sprintf("name the library: %s %s", printable(path), printable(p.String()))})
-			return true
 		}
 	}
 	return false
 }
 
-// needed returns the names of the libraries that a file is linked with: the entries
-// DT_NEEDED of its dynamic section.
-func (d *diagnoser) needed() []string {
-	var dynamic *elf.SectionHeader
-	for _, s := range d.ef.Sections {
-		if s.Type == elf.SHT_DYNAMIC {
-			dynamic = s
-			break
-		}
-	}
-	if dynamic == nil || uint64(dynamic.Link) >= uint64(len(d.ef.Sections)) {
-		return nil
-	}
-	const limit = 1 << 20
-	data, err := d.image.section(dynamic, limit)
-	strs, strErr := d.image.section(d.ef.Sections[dynamic.Link], limit)
-	if err != nil || strErr != nil {
-		return nil
-	}
-	word, size := d.ef.ByteOrder.Uint64, 8
-	if d.ef.Class == elf.ELFCLASS32 {
-		word, size = func(b []byte) uint64 { return uint64(d.ef.ByteOrder.Uint32(b)) }, 4
-	}
-	var names []string
-	for ; len(data) >= 2*size && len(names) < maxNeeded; data = data[2*size:] {
-		at := word(data[size:])
-		if elf.DynTag(word(data)) != elf.DT_NEEDED || at >= uint64(len(strs)) {
-			continue
-		}
-		name, _, _ := bytes.Cut(strs[at:min(at+maxSectionName, uint64(len(strs)))], []byte{0})
-		names = append(names, string(name))
-	}
-	return names
+func (d *diagnoser) faultLibrary(step string, p *Probe, path, how string) {
+	d.add(Check{Step: step, Severity: Fault, Reason: ReasonInLibrary, Probe: p.String(),
+		Text:   fmt.Sprintf("%s has no such probe, but %s has it, %s", d.name(), printable(path), how),
+		Remedy: fmt.Sprintf("name the library: %s %s", printable(path), printable(p.String()))})
 }

@@ -105,3 +105,36 @@ func TestDiagnoseInLibrary(t *testing.T) {
 		}
 	}
 }
+
+// The library is found as the loader finds it: in a directory that the program names,
+// or a library that it needs.
+func TestDiagnoseInLibraryOfRunpath(t *testing.T) {
+	dir := t.TempDir()
+	inner, outer := filepath.Join(dir, "libinner.so"), filepath.Join(dir, "libouter.so")
+	move := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move(testutils.BuildC(t, `
+		#include <sys/sdt.h>
+		void work(void) { DTRACE_PROBE(sicklib, inner); }`, "-shared", "-fPIC", "-Wl,-soname,libinner.so"), inner)
+	move(testutils.BuildC(t, `void work(void); void more(void) { work(); }`,
+		"-shared", "-fPIC", "-Wl,-soname,libouter.so", "-Wl,-rpath,$ORIGIN", inner), outer)
+	const source = `void more(void); int main() { more(); return 0; }`
+	for name, tag := range map[string]string{"DT_RUNPATH": "--enable-new-dtags", "DT_RPATH": "--disable-new-dtags"} {
+		prog := testutils.BuildC(t, source, outer, "-Wl,-rpath,"+dir, "-Wl,"+tag, "-Wl,-rpath-link,"+dir)
+		if got := Needed(prog); len(got) < 2 || got[0] != outer || !slices.Contains(got, inner) {
+			t.Errorf("%s: needs %q, want %s and what that needs", name, got, outer)
+		}
+		if got, c := lastFault(t, prog, "sicklib:inner"); got != ReasonInLibrary || !strings.Contains(c.Remedy, inner+" sicklib:inner") {
+			t.Errorf("%s: %s: %s -> %s", name, got, c.Text, c.Remedy)
+		}
+	}
+	prog := testutils.BuildC(t, source, outer, "-Wl,-rpath-link,"+dir)
+	t.Setenv("LD_LIBRARY_PATH", dir)
+	if got, _ := lastFault(t, prog, "sicklib:inner"); got != ReasonInLibrary {
+		t.Errorf("LD_LIBRARY_PATH: %s", got)
+	}
+}

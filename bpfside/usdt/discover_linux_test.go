@@ -269,7 +269,7 @@ func TestFileTargetsErrors(t *testing.T) {
 		is   error
 		want string
 	}{
-		{text, usdt.ErrNotELF, text + ": at 0x0: not an ELF file: magic number 23 21 2f 62"},
+		{text, usdt.ErrNotELF, text + ": is a script for /bin/sh and not an ELF file: name its interpreter"},
 		{short, usdt.ErrNotELF, short + ": at 0x4: not an ELF file: identification of 16 bytes at 0x0: unexpected EOF"},
 		{fifo, usdt.ErrNotELF, "open " + fifo + ": not an ELF file"}, // and does not hang
 		{dir, usdt.ErrNotELF, "open " + dir + ": not an ELF file"},

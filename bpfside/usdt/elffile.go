@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Limits on the tables of an ELF file.
@@ -82,6 +83,29 @@ func elfError(off uint64, format string, args ...any) error {
 	return &FileError{"", "", int64(off), "", fmt.Errorf("%w: %w", ErrNotELF, fmt.Errorf(format, args...))}
 }
 
+// headBytes is what is read of a file to tell what it is.
+const headBytes = 256
+
+// A formatError says what a file is that is no ELF file. It wraps ErrNotELF.
+type formatError struct{ what string }
+
+func (e *formatError) Error() string { return e.what }
+func (e *formatError) Unwrap() error { return ErrNotELF }
+
+// notELFError returns the error of a file that begins with something else than an ELF
+// file does.
+func notELFError(head []byte) error {
+	why, what := notELF(head)
+	if !strings.Contains(what, ErrNotELF.Error()) {
+		what += " and " + ErrNotELF.Error()
+	}
+	what = "is " + what
+	if why == ReasonScript {
+		what += ": name its interpreter"
+	}
+	return &FileError{"", "", -1, "", &formatError{what}}
+}
+
 // readPart reads n bytes at off, which must be in the file.
 func readPart(r io.ReaderAt, size int64, what string, off, n uint64) ([]byte, error) {
 	if off > uint64(size) || uint64(size)-off < n {
@@ -99,12 +123,16 @@ func readPart(r io.ReaderAt, size int64, what string, off, n uint64) ([]byte, er
 
 // readHeader reads Elf32_Ehdr or Elf64_Ehdr.
 func (f *elfFile) readHeader(r io.ReaderAt, size int64) (t elfTables, err error) {
-	ident, err := readPart(r, size, "identification", 0, elf.EI_NIDENT)
-	if err != nil {
-		return t, err
+	head := make([]byte, min(size, headBytes))
+	n, _ := r.ReadAt(head, 0) // what cannot be read is told by readPart
+	ident := head[:min(n, elf.EI_NIDENT)]
+	if n > 0 && !bytes.HasPrefix([]byte(elf.ELFMAG), ident[:min(n, len(elf.ELFMAG))]) {
+		return t, notELFError(head[:n])
 	}
-	if !bytes.HasPrefix(ident, []byte(elf.ELFMAG)) {
-		return t, elfError(0, "magic number % x", ident[:4])
+	if n < elf.EI_NIDENT {
+		if ident, err = readPart(r, size, "identification", 0, elf.EI_NIDENT); err != nil {
+			return t, err
+		}
 	}
 	f.Class, f.Data = elf.Class(ident[elf.EI_CLASS]), elf.Data(ident[elf.EI_DATA])
 	switch f.Data {

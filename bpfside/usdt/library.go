@@ -2,9 +2,11 @@ package usdt
 
 import (
 	"bytes"
+	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,8 +26,10 @@ var libraryDirs = []string{"/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/loc
 
 // FindFile returns the path of the file that a name means: a path, which has a
 // slash, stands for itself, a name with ".so" in it is a library (LibraryPath),
-// and any other is a program in PATH or else a library. The error of a name that
-// means nothing wraps os.ErrNotExist.
+// and any other is a program in PATH or else a library. A script in PATH, as
+// managers of versions put in front of programs, is passed over if there is an ELF
+// file of that name behind it. The error of a name that means nothing wraps
+// os.ErrNotExist.
 func FindFile(name string) (string, error) {
 	if strings.Contains(name, "/") {
 		if _, err := os.Stat(name); err != nil {
@@ -36,14 +40,50 @@ func FindFile(name string) (string, error) {
 	if strings.Contains(name, ".so") {
 		return LibraryPath(name)
 	}
-	path, err := exec.LookPath(name)
-	if errors.Is(err, exec.ErrDot) || err == nil {
-		return filepath.Abs(path)
+	if path, ok := programPath(name); ok {
+		return path, nil
 	}
 	if path, err := LibraryPath(name); err == nil {
 		return path, nil
 	}
 	return "", fmt.Errorf("find %s: neither a program in PATH nor a library: %w", printable(name), os.ErrNotExist)
+}
+
+// programPath returns the path of the program in PATH that a name means: the first
+// that is an ELF file, or else the first.
+func programPath(name string) (path string, ok bool) {
+	first, err := exec.LookPath(name)
+	if err != nil && !errors.Is(err, exec.ErrDot) {
+		return "", false
+	}
+	if first, err = filepath.Abs(first); err != nil {
+		return "", false
+	}
+	if isELF(first) {
+		return first, true
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		dir, err := filepath.Abs(dir) // "" is the current directory
+		if err != nil {
+			continue
+		}
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil && isELF(path) {
+			return path, true
+		}
+	}
+	return first, true
+}
+
+// isELF reports whether a file begins as an ELF file does.
+func isELF(path string) bool {
+	f, err := openRegular(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, len(elf.ELFMAG))
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) == elf.ELFMAG
 }
 
 // LibraryPath returns the path of a library as the loader finds it for a program

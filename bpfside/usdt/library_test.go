@@ -224,3 +224,30 @@ func TestFindFile(t *testing.T) {
 		}
 	}
 }
+
+// A script in PATH is passed over if there is a program of that name behind it.
+func TestFindFileBehindAScript(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shims, bin := t.TempDir(), t.TempDir()
+	for _, path := range []string{filepath.Join(shims, "python3"), filepath.Join(shims, "alone"), filepath.Join(bin, "alone")} {
+		if err := os.WriteFile(path, []byte("#!/usr/bin/env bash\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(self, filepath.Join(bin, "python3")); err != nil {
+		t.Skipf("skipped: no symbolic links: %v", err)
+	}
+	want := filepath.Join(bin, "python3")
+	if !isELF(self) {
+		want = filepath.Join(shims, "python3") // no ELF file here: the first
+	}
+	t.Setenv("PATH", shims+string(filepath.ListSeparator)+bin)
+	for name, want := range map[string]string{"python3": want, "alone": filepath.Join(shims, "alone")} {
+		if got, err := FindFile(name); got != want || err != nil {
+			t.Errorf("%s: %q, error %v, want %q", name, got, err, want)
+		}
+	}
+}

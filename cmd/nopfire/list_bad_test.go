@@ -59,7 +59,7 @@ func TestListBadFiles(t *testing.T) {
 		// What --why says.
 		why string
 	}{
-		{"the magic number", func(b []byte) []byte { b[1] = 'e'; return b }, 1, 0, "not an ELF file: magic number", "[not-elf]"},
+		{"the magic number", func(b []byte) []byte { b[1] = 'e'; return b }, 1, 0, "is not an ELF file: it begins with 7f 65 4c 46", "[not-elf]"},
 		{"the class", func(b []byte) []byte { b[4] = 9; return b }, 1, 0, "unknown class 9", "[malformed-elf]"},
 		{"the byte order", func(b []byte) []byte { b[5] = 7; return b }, 1, 0, "unknown byte order 7", "[malformed-elf]"},
 		{"cut off in the header", func(b []byte) []byte { return b[:30] }, 1, 0, "unexpected EOF", "[malformed-elf]"},
