@@ -19,15 +19,19 @@ func (d *diagnoser) checkFile() bool {
 	const step = "file"
 	if d.open == "" {
 		d.open = d.Path
-		if _, err := os.Stat(d.open); errors.Is(err, os.ErrNotExist) && d.PID > 0 && filepath.IsAbs(d.Path) {
-			// The name as the process knows it.
-			d.open = fmt.Sprintf("/proc/%d/root%s", d.PID, d.Path)
+		if d.PID > 0 {
+			d.open = d.asMapped(step)
 		}
 	}
 	st, err := os.Stat(d.open)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		text := fmt.Sprintf("there is no file %s", printable(d.Path))
+		if !strings.ContainsRune(d.Path, filepath.Separator) {
+			if _, err := FindFile(d.Path); err != nil {
+				text += ", nor a program or library of that name"
+			}
+		}
 		if names := near(filepath.Base(d.Path), entries(filepath.Dir(d.Path))); len(names) > 0 {
 			text += ": did you mean " + printable(strings.Join(names, ", ")) + "?"
 		}

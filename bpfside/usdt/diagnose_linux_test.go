@@ -57,12 +57,13 @@ func TestDiagnoseMapped(t *testing.T) {
 	data := func(prot, flags int) piece { return piece{0x2000, 0x1000, prot, flags} }
 	semaphore := stapsdt.Note{Provider: "app", Name: "p", Location: sickAt, Semaphore: 0x23010}
 	for _, tc := range []struct {
-		name  string
-		maps  []piece
-		after func(t *testing.T, path string, mem [][]byte)
-		want  []string // of the steps in the process
-		text  string
-		fine  bool
+		name   string
+		maps   []piece
+		after  func(t *testing.T, path string, mem [][]byte)
+		before string   // an answer before those
+		want   []string // of the steps in the process
+		text   string
+		fine   bool
 	}{
 		{name: "as a loader does", maps: []piece{code(r|x, private), data(r|w, private)},
 			want: []string{"ok process", "ok mapping", "ok memory"}, text: "1 location as in the file: nobody traces there now", fine: true},
@@ -92,7 +93,14 @@ func TestDiagnoseMapped(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			want: []string{"ok process", "problem mapping [replaced]"}, text: "before that was replaced"},
+			before: "caution file [replaced]", want: []string{"ok process", "ok mapping", "ok memory"}, text: "before that was deleted or replaced: this is looked at", fine: true},
+		{name: "deleted since", maps: []piece{code(r|x, private), data(r|w, private)},
+			after: func(t *testing.T, path string, _ [][]byte) {
+				if err := os.Remove(path); err != nil {
+					t.Fatal(err)
+				}
+			},
+			before: "caution file [replaced]", want: []string{"ok process", "ok mapping", "ok memory"}, text: "before that was deleted or replaced: this is looked at", fine: true},
 		{name: "another file of that name", maps: []piece{code(r|x, private), data(r|w, private)},
 			after: func(t *testing.T, path string, _ [][]byte) {
 				moved := filepath.Join(filepath.Dir(path), "elsewhere")
@@ -116,6 +124,9 @@ func TestDiagnoseMapped(t *testing.T) {
 			want: []string{"ok process", "ok mapping", "caution memory [patched]"}, text: "the code at 0x1010 is", fine: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			if tc.before == "caution file [replaced]" {
+				testutils.Root(t) // may open a mapped file that has no name
+			}
 			s := &sick{sections: []fabricSection{notesSection(t, sickHost(t), semaphore)}}
 			path := filepath.Join(t.TempDir(), "sick")
 			if err := os.WriteFile(path, s.write(t), 0o755); err != nil {
@@ -131,6 +142,9 @@ func TestDiagnoseMapped(t *testing.T) {
 			d := diagnoseOne(t, path, "app:p", os.Getpid())
 			answers := fold(diagnosed(d))
 			at := slices.Index(answers, "ok process")
+			if tc.before != "" && !slices.Contains(answers[:max(at, 0)], tc.before) {
+				t.Errorf("answers %q, want %q in them", answers, tc.before)
+			}
 			if got := answers[max(at, 0):]; !slices.Equal(got, tc.want) || d.Fine() != tc.fine {
 				t.Errorf("answers %q, fine %v; want %q, %v", got, d.Fine(), tc.want, tc.fine)
 			}
@@ -280,7 +294,7 @@ func TestDiagnoseOtherNamespace(t *testing.T) {
 		}
 	})
 	d := diagnoseOne(t, path, "app:p", os.Getpid())
-	if got := diagnosed(d); !slices.Contains(got, "problem mapping [other-file]") || !strings.Contains(texts(d), "has mapped another file, which is "+path) {
+	if got := diagnosed(d); !d.Fine() || !slices.Contains(got, "caution file [other-file]") || !strings.Contains(texts(d), "has mapped another file, which is "+path) {
 		t.Errorf("answers %q, texts %q", got, texts(d))
 	}
 }

@@ -99,6 +99,62 @@ func (d *diagnoser) isMapped(m procmaps.Mapping) bool {
 	return err == nil && id.sameFile(d.image.file.ID)
 }
 
+// asMapped returns the path by which the file is opened, with a process: a trace of the
+// process takes the file that it has mapped under the path, and not one that has taken
+// its place since, or lies under that path elsewhere.
+func (d *diagnoser) asMapped(step string) string {
+	here, err := os.Stat(d.Path)
+	var id FileID
+	if err == nil {
+		id, _ = identityOf(here)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return d.Path
+	}
+	other := ""
+	var mapped procmaps.Mapping
+	for m, err := range executableFiles(d.PID) {
+		if err != nil || !d.isPath(m.Path) {
+			continue
+		}
+		f, open, err := openMapping(d.PID, m)
+		if err != nil || f == nil {
+			continue
+		}
+		got, err := identify(f)
+		f.Close()
+		if here != nil && (err != nil || got.sameFile(id)) {
+			return d.Path
+		}
+		if other == "" {
+			other, mapped = open, m
+		}
+	}
+	switch {
+	case other != "" && mapped.Deleted:
+		d.caution(step, ReasonReplaced, "process %d has mapped the file that was %s before that was deleted or replaced: this is looked at", d.PID, printable(mapped.Path))
+		return other
+	case other != "" && here != nil:
+		d.add(Check{Step: step, Severity: Caution, Reason: ReasonOtherFile,
+			Text:   fmt.Sprintf("process %d has mapped another file, which is %s where it lives (a container?): this is looked at", d.PID, printable(mapped.Path)),
+			Remedy: fmt.Sprintf("nothing with -p %d, which takes the same; else name /proc/%d/root%s", d.PID, d.PID, printable(mapped.Path))})
+		return other
+	case here == nil && filepath.IsAbs(d.Path):
+		return fmt.Sprintf("/proc/%d/root%s", d.PID, d.Path) // the name as the process knows it
+	}
+	return d.Path
+}
+
+// isPath reports whether a mapping with a path may be one of the file, by its name.
+func (d *diagnoser) isPath(path string) bool {
+	abs, err := filepath.Abs(d.Path)
+	if err != nil || abs == path {
+		return abs == path
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(abs))
+	return err == nil && filepath.Join(dir, filepath.Base(abs)) == path
+}
+
 // notMapped tells what the process has mapped in place of the file.
 func (d *diagnoser) notMapped(step string, all []procmaps.Mapping) bool {
 	abs, err := filepath.Abs(d.Path)

@@ -124,7 +124,7 @@ var remedies = map[Reason]string{
 	ReasonNoAccess:  "run it as root, or with CAP_SYS_PTRACE",
 
 	ReasonNotMapped:      "it is loaded later or not at all (dlopen, another program?): a trace with -p or --all follows it",
-	ReasonReplaced:       "the process runs the old file: restart it, or trace with -p alone, which finds the old one",
+	ReasonReplaced:       "the process runs the old file until it is restarted: a trace with -p takes that one",
 	ReasonOtherFile:      "name the file that the process has mapped",
 	ReasonNoExec:         "the process reads the file and does not run it",
 	ReasonMappedShared:   "the kernel puts no breakpoint into shared mappings, and does not say so: map the file MAP_PRIVATE",
