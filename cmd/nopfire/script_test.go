@@ -42,7 +42,8 @@ func TestMain(m *testing.M) {
 //	status N CMD…    run a command, and check that its exit status is N
 //	traced N FILE    wait until N links of BPF trace a file
 //
-// and the conditions bpf (this process may trace) and root.
+// and the conditions bpf (this process may trace), root, fires (probes do, on this
+// machine) and uprobe_multi (links say what they trace).
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -73,6 +74,9 @@ func condition(name string) (bool, error) {
 	switch name {
 	case "bpf":
 		err = feature.BPF.Check()
+	case "uprobe_multi":
+		// Kernels may lack it: it is no want of this machine.
+		return feature.UprobeMulti.Check() == nil, nil
 	case "root":
 		if os.Geteuid() != 0 {
 			err = fmt.Errorf("user id %d", os.Geteuid())
