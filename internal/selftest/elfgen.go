@@ -42,7 +42,7 @@ func forms(m stapsdt.Machine) []elfgen.NopForm {
 
 // exampleSpec is a provider with something of everything.
 func exampleSpec() *elfgen.ProviderSpec {
-	order := &elfgen.Type{Kind: elfgen.Struct, Size: 24, Name: "main.Order", Fields: []elfgen.Field{
+	order := &elfgen.Type{Kind: elfgen.Struct, Size: 24, Name: "order", Fields: []elfgen.Field{
 		{Name: "id", Offset: 0, Type: &elfgen.Type{Kind: elfgen.Int, Size: 8}},
 		{Name: "item", Offset: 8, Type: &elfgen.Type{Kind: elfgen.String}},
 	}}
