@@ -139,7 +139,9 @@ func run(ctx context.Context, c *config) (bool, error) {
 	ok := true
 	for i, r := range results {
 		for _, g := range r.groups {
-			if err := g.parse(); err != nil {
+			if c.groups[slices.IndexFunc(c.groups, func(w group) bool { return w.name == g.name })].selftest != nil {
+				g.parseChecks()
+			} else if err := g.parse(); err != nil {
 				return false, err
 			}
 		}

@@ -56,6 +56,7 @@ type test struct {
 	name   string
 	action string // "pass", "fail", "skip", or "unfinished"
 	output string
+	why    string // it was skipped, if that is not in the output
 }
 
 // line takes a line of the console.
@@ -95,7 +96,18 @@ type event struct {
 	Action, Test, Output string
 }
 
-// parse makes tests of the output of a group.
+// parseChecks makes tests of the output of nopfire selftest --json (docs/json.md).
+func (g *groupResult) parseChecks() {
+	for line := range bytes.Lines(g.output) {
+		var c struct{ Kind, Group, Name, Status, Reason string }
+		if json.Unmarshal(line, &c) != nil || c.Kind != "check" {
+			continue
+		}
+		g.tests = append(g.tests, test{name: c.Group + "/" + c.Name, action: c.Status, output: string(line), why: c.Reason})
+	}
+}
+
+// parse makes tests of the output of a group of tests in Go.
 func (g *groupResult) parse() error {
 	cmd := exec.Command("go", "tool", "test2json")
 	cmd.Stdin = bytes.NewReader(g.output)
@@ -177,6 +189,9 @@ var logLine = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)$`)
 
 // reason returns why a test was skipped: the last line that it has logged.
 func (t *test) reason() string {
+	if t.why != "" {
+		return t.why
+	}
 	reason := "no reason given"
 	for line := range strings.Lines(t.output) {
 		if m := logLine.FindStringSubmatch(strings.TrimRight(line, "\n")); m != nil {

@@ -121,3 +121,19 @@ func TestParseEvents(t *testing.T) {
 		t.Errorf("%d failed, bad %v", n, g.bad())
 	}
 }
+
+func TestParseChecks(t *testing.T) {
+	g := &groupResult{status: "0", output: []byte(`{"kind":"check","group":"emit","name":"a","status":"pass"}
+{"kind":"check","group":"emit","name":"b","status":"skip","reason":"needs CAP_BPF"}
+{"kind":"check","group":"urdt","name":"c","status":"fail","reason":"saw 1"}
+no JSON
+{"kind":"result","pass":1,"fail":1}
+`)}
+	g.parseChecks()
+	if len(g.tests) != 3 || g.count("pass") != 1 || g.count("skip") != 1 || g.count("fail") != 1 || !g.bad() {
+		t.Errorf("%+v", g.tests)
+	}
+	if r := g.tests[1].reason(); r != "needs CAP_BPF" {
+		t.Errorf("reason %q", r)
+	}
+}
