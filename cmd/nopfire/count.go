@@ -23,9 +23,10 @@ and exact.
 PROBE is one of those of nopfire trace, with a condition, if wanted:
 
   PROVIDER:PROBE, PATH:PROVIDER:PROBE, urdt:PROVIDER:NAME[/NARGS],
-  u:PATH:[PROVIDER:]PROBE, each with [(CONDITION)] behind it
+  u:PATH:[PROVIDER:]PROBE, each with [(CONDITION)] [#LABEL] behind it
 
-A hit that several of them select is counted for each.
+A hit that several of them select is counted for each, with the text of that one, or
+its #LABEL, behind the name.
 
 On a terminal the table is renewed each second; otherwise it is printed in the end:
 after --duration, on an interrupt, or with the process. With an interval, tables are
@@ -96,7 +97,7 @@ func (f *countFlags) countView(c *counter, s *trace.Session) countView {
 	if f.json {
 		return &countJSON{w: c.out, dists: c.dists, cumulative: f.interval == 0}
 	}
-	v := &countText{w: c.out, errw: c.errw, color: paletteFor(c.out), intervals: f.interval > 0, probes: s.Probes}
+	v := &countText{w: c.out, errw: c.errw, color: paletteFor(c.out), dists: c.dists, intervals: f.interval > 0, probes: s.Probes, dists: c.dists}
 	if _, lines := terminalSize(c.out); f.interval == 0 && lines > 0 && os.Getenv("TERM") != "dumb" {
 		v.screen = &screen{w: c.out, height: func() int { _, lines := terminalSize(c.out); return lines }}
 		c.errw = v.screen.above(c.errw)

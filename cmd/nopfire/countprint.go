@@ -9,15 +9,18 @@ import (
 	"time"
 
 	"github.com/nopfire/nopfire/bpfside/trace"
+	"github.com/nopfire/nopfire/bpfside/trace/probespec"
 )
 
 // countText prints hits by probe and process, the most first.
 type countText struct {
 	w, errw   io.Writer
 	color     palette
+	dists     []*probespec.Dist
 	intervals bool    // tables one after the other
 	screen    *screen // one table that is renewed; nil: one in the end
 	probes    func() []trace.SessionProbe
+	dists     []*probespec.Dist // one for each clause
 
 	differ rowDiffer
 	from   time.Time // when counting began
@@ -63,6 +66,8 @@ func (v *countText) table(rows, lately []trace.Row, within time.Duration) string
 	for i := range lately {
 		recent[string(appendRowKey(nil, &lately[i]))] = lately[i].Count
 	}
+	name := v.namer(rows)
+	names := v.names()
 	var b strings.Builder
 	b.WriteString(v.color.dim(fmt.Sprintf("%10s %10s %-7s %-15s %s", "COUNT", "RATE", "PID", "COMM", "PROBE")) + "\n")
 	var total, totalRecent uint64
@@ -71,12 +76,46 @@ func (v *countText) table(rows, lately []trace.Row, within time.Duration) string
 		n := recent[string(appendRowKey(nil, r))]
 		total += r.Count
 		totalRecent += n
-		fmt.Fprintf(&b, "%10d %10s %s%s\n", r.Count, rate(n, within), rowProcess(r), v.color.cyan(printable(r.Provider+":"+r.Probe)))
+		fmt.Fprintf(&b, "%10d %10s %s%s\n", r.Count, rate(n, within), rowProcess(r), v.color.cyan(printable(name(probeOfRow(r)))))
 	}
 	if len(rows) != 1 {
 		fmt.Fprintf(&b, "%10d %10s %-7s %-15s %s\n", total, rate(totalRecent, within), "", "", v.color.bold("total"))
 	}
 	return b.String()
+}
+
+// probeOfRow returns the probe whose hits a row counts.
+func probeOfRow(r *trace.Row) trace.SessionProbe {
+	return trace.SessionProbe{Clause: r.Clause, Provider: r.Provider, Name: r.Probe}
+}
+
+// namer returns what names probes: with the label of the specification that has selected
+// one, or the text, if another specification has selected it, too.
+func (v *countText) namer(rows []trace.Row) func(trace.SessionProbe) string {
+	probes := v.probes()
+	for i := range rows { // of processes that have gone
+		probes = append(probes, probeOfRow(&rows[i]))
+	}
+	clauses := make(map[string]int, len(probes))
+	shared := make(map[string]bool)
+	for _, p := range probes {
+		name := p.Provider + ":" + p.Name
+		if first, ok := clauses[name]; ok && first != p.Clause {
+			shared[name] = true
+		} else {
+			clauses[name] = p.Clause
+		}
+	}
+	return func(p trace.SessionProbe) string {
+		name := p.Provider + ":" + p.Name
+		switch d := v.dists[p.Clause]; {
+		case d.Label != "":
+			return name + " of " + d.Label
+		case shared[name]:
+			return name + " of " + d.Text
+		}
+		return name
+	}
 }
 
 // rate returns hits a second, with a decimal if there are few.
@@ -95,15 +134,63 @@ func rate(n uint64, within time.Duration) string {
 func (v *countText) noteWithout(rows []trace.Row) {
 	hit := make(map[trace.SessionProbe]bool, len(rows))
 	for i := range rows {
-		hit[trace.SessionProbe{Clause: rows[i].Clause, Provider: rows[i].Provider, Name: rows[i].Probe}] = true
+		hit[probeOf(&rows[i])] = true
 	}
-	var names []string
+	names := v.names()
+	var without []string
 	for _, p := range v.probes() {
 		if !hit[p] {
-			names = append(names, p.Provider+":"+p.Name)
+			without = append(without, names.of(p))
 		}
 	}
-	if len(names) > 0 {
-		fmt.Fprintf(v.errw, "nopfire: note: not hit: %s\n", probeCount(names))
+	if len(without) > 0 {
+		fmt.Fprintf(v.errw, "nopfire: note: not hit: %s\n", probeCount(without))
 	}
+}
+
+// probeOf returns the probe of a row, as the session names it.
+func probeOf(r *trace.Row) trace.SessionProbe {
+	return trace.SessionProbe{Clause: r.Clause, Provider: r.Provider, Name: r.Probe}
+}
+
+// rowNames name the probes of rows so that those of two specifications can be told
+// apart: with the condition, and with the whole specification where that is not enough.
+type rowNames struct {
+	dists    []*probespec.Dist
+	selected map[string][]int // by PROVIDER:PROBE the clauses that select it
+}
+
+// names returns the names for the probes that there are by now.
+func (v *countText) names() rowNames {
+	n := rowNames{v.dists, make(map[string][]int)}
+	for _, p := range v.probes() {
+		name := p.Provider + ":" + p.Name
+		n.selected[name] = append(n.selected[name], p.Clause)
+	}
+	return n
+}
+
+// of returns the name of a probe.
+func (n rowNames) of(p trace.SessionProbe) string {
+	name := p.Provider + ":" + p.Name
+	own := n.dists[p.Clause]
+	for _, clause := range n.selected[name] {
+		if other := n.dists[clause]; clause != p.Clause && other.Clause.Where == own.Clause.Where {
+			return name + " [" + own.Text + "]"
+		}
+	}
+	if own.Clause.Where != "" {
+		name += " (" + own.Clause.Where + ")"
+	}
+	return name
+}
+
+// shared tells whether a hit may be in several rows: then their sum is no number of hits.
+func (n rowNames) shared() bool {
+	for _, clauses := range n.selected {
+		if len(clauses) > 1 {
+			return true
+		}
+	}
+	return false
 }

@@ -278,6 +278,16 @@ func TestCountText(t *testing.T) {
 	row := func(n uint64, pid int, comm, probe string) trace.Row {
 		return trace.Row{Provider: "myapp", Probe: probe, PID: pid, Comm: comm, Count: n}
 	}
+	of := func(clause int, r trace.Row) trace.Row {
+		r.Clause = clause
+		return r
+	}
+	dists := func(specs ...string) (list []*probespec.Dist) {
+		for _, spec := range specs {
+			list = append(list, dist(t, spec, trace.Count))
+		}
+		return list
+	}
 	for _, tt := range []struct {
 		name  string
 		view  countText
@@ -292,6 +302,17 @@ func TestCountText(t *testing.T) {
          3        1.5 7       app             myapp:a
       4003       2002                         total
 `, "nopfire: note: not hit: myapp:c\n",
+		},
+		{
+			"several specifications",
+			countText{dists: []*probespec.Dist{{Text: "myapp:*"}, {Text: "myapp:b (status >= 500)"}, {Text: "myapp:c (0)", Label: "none"}}},
+			[]*counted{{rows: []trace.Row{row(3, 7, "app", "a"), row(4, 8, "app", "b"), {Clause: 1, Provider: "myapp", Probe: "b", PID: 8, Comm: "app", Count: 1}}, from: second(0), to: second(1), last: true}}, `
+     COUNT       RATE PID     COMM            PROBE
+         4        4.0 8       app             myapp:b of myapp:*
+         3        3.0 7       app             myapp:a
+         1        1.0 8       app             myapp:b of myapp:b (status >= 500)
+         8        8.0                         total
+`, "nopfire: note: not hit: myapp:c of myapp:*, myapp:c of none\n",
 		},
 		{
 			"nothing", countText{}, []*counted{countedAt(1, true)}, `
@@ -336,7 +357,13 @@ func TestCountText(t *testing.T) {
 				for _, name := range []string{"a", "b", "c"} {
 					p = append(p, trace.SessionProbe{Provider: "myapp", Name: name})
 				}
+				if len(v.dists) == 3 {
+					p = append(p, trace.SessionProbe{Clause: 2, Provider: "myapp", Name: "c"})
+				}
 				return p
+			}
+			if v.dists == nil {
+				v.dists = []*probespec.Dist{{Text: "myapp:*"}}
 			}
 			if v.screen != nil {
 				v.screen.w = &out
