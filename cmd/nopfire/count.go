@@ -25,8 +25,9 @@ PROBE is one of those of nopfire trace, with a condition, if wanted:
   PROVIDER:PROBE, PATH:PROVIDER:PROBE, urdt:PROVIDER:NAME[/NARGS],
   u:PATH:[PROVIDER:]PROBE, each with [(CONDITION)] [#LABEL] behind it
 
-A hit that several of them select is counted for each, with the text of that one, or
-its #LABEL, behind the name.
+PROBE of the table has the condition, or the label instead, by which rows of one probe
+are told apart, or else all of the text in brackets. A hit that several of them select
+is counted for each; then the rows overlap, and there is no total.
 
 On a terminal the table is renewed each second; otherwise it is printed in the end:
 after --duration, on an interrupt, or with the process. With an interval, tables are
@@ -97,7 +98,7 @@ func (f *countFlags) countView(c *counter, s *trace.Session) countView {
 	if f.json {
 		return &countJSON{w: c.out, dists: c.dists, cumulative: f.interval == 0}
 	}
-	v := &countText{w: c.out, errw: c.errw, color: paletteFor(c.out), dists: c.dists, intervals: f.interval > 0, probes: s.Probes, dists: c.dists}
+	v := &countText{w: c.out, errw: c.errw, color: paletteFor(c.out), dists: c.dists, intervals: f.interval > 0, probes: s.Probes}
 	if _, lines := terminalSize(c.out); f.interval == 0 && lines > 0 && os.Getenv("TERM") != "dumb" {
 		v.screen = &screen{w: c.out, height: func() int { _, lines := terminalSize(c.out); return lines }}
 		c.errw = v.screen.above(c.errw)

@@ -97,8 +97,9 @@ func (f *countFlags) query(dists []*probespec.Dist) (trace.Query, error) {
 		conditions = append(conditions, fmt.Sprintf("tid == %d", f.tid))
 	}
 	for _, d := range dists {
-		d.Clause.Where = allOf(append([]string{d.Clause.Where}, conditions...))
-		q.Clauses = append(q.Clauses, d.Clause)
+		clause := d.Clause // which keeps its own condition, to be shown
+		clause.Where = allOf(append([]string{clause.Where}, conditions...))
+		q.Clauses = append(q.Clauses, clause)
 	}
 	return q, nil
 }

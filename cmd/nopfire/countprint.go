@@ -16,11 +16,10 @@ import (
 type countText struct {
 	w, errw   io.Writer
 	color     palette
-	dists     []*probespec.Dist
-	intervals bool    // tables one after the other
-	screen    *screen // one table that is renewed; nil: one in the end
-	probes    func() []trace.SessionProbe
 	dists     []*probespec.Dist // one for each clause
+	intervals bool              // tables one after the other
+	screen    *screen           // one table that is renewed; nil: one in the end
+	probes    func() []trace.SessionProbe
 
 	differ rowDiffer
 	from   time.Time // when counting began
@@ -66,8 +65,7 @@ func (v *countText) table(rows, lately []trace.Row, within time.Duration) string
 	for i := range lately {
 		recent[string(appendRowKey(nil, &lately[i]))] = lately[i].Count
 	}
-	name := v.namer(rows)
-	names := v.names()
+	names := v.names(rows)
 	var b strings.Builder
 	b.WriteString(v.color.dim(fmt.Sprintf("%10s %10s %-7s %-15s %s", "COUNT", "RATE", "PID", "COMM", "PROBE")) + "\n")
 	var total, totalRecent uint64
@@ -76,46 +74,12 @@ func (v *countText) table(rows, lately []trace.Row, within time.Duration) string
 		n := recent[string(appendRowKey(nil, r))]
 		total += r.Count
 		totalRecent += n
-		fmt.Fprintf(&b, "%10d %10s %s%s\n", r.Count, rate(n, within), rowProcess(r), v.color.cyan(printable(name(probeOfRow(r)))))
+		fmt.Fprintf(&b, "%10d %10s %s%s\n", r.Count, rate(n, within), rowProcess(r), v.color.cyan(printable(names.of(probeOf(r)))))
 	}
-	if len(rows) != 1 {
+	if len(rows) != 1 && !names.shared() {
 		fmt.Fprintf(&b, "%10d %10s %-7s %-15s %s\n", total, rate(totalRecent, within), "", "", v.color.bold("total"))
 	}
 	return b.String()
-}
-
-// probeOfRow returns the probe whose hits a row counts.
-func probeOfRow(r *trace.Row) trace.SessionProbe {
-	return trace.SessionProbe{Clause: r.Clause, Provider: r.Provider, Name: r.Probe}
-}
-
-// namer returns what names probes: with the label of the specification that has selected
-// one, or the text, if another specification has selected it, too.
-func (v *countText) namer(rows []trace.Row) func(trace.SessionProbe) string {
-	probes := v.probes()
-	for i := range rows { // of processes that have gone
-		probes = append(probes, probeOfRow(&rows[i]))
-	}
-	clauses := make(map[string]int, len(probes))
-	shared := make(map[string]bool)
-	for _, p := range probes {
-		name := p.Provider + ":" + p.Name
-		if first, ok := clauses[name]; ok && first != p.Clause {
-			shared[name] = true
-		} else {
-			clauses[name] = p.Clause
-		}
-	}
-	return func(p trace.SessionProbe) string {
-		name := p.Provider + ":" + p.Name
-		switch d := v.dists[p.Clause]; {
-		case d.Label != "":
-			return name + " of " + d.Label
-		case shared[name]:
-			return name + " of " + d.Text
-		}
-		return name
-	}
 }
 
 // rate returns hits a second, with a decimal if there are few.
@@ -136,7 +100,7 @@ func (v *countText) noteWithout(rows []trace.Row) {
 	for i := range rows {
 		hit[probeOf(&rows[i])] = true
 	}
-	names := v.names()
+	names := v.names(rows)
 	var without []string
 	for _, p := range v.probes() {
 		if !hit[p] {
@@ -154,18 +118,25 @@ func probeOf(r *trace.Row) trace.SessionProbe {
 }
 
 // rowNames name the probes of rows so that those of two specifications can be told
-// apart: with the condition, and with the whole specification where that is not enough.
+// apart: with the label or the condition, and with the whole specification where that is
+// not enough.
 type rowNames struct {
 	dists    []*probespec.Dist
 	selected map[string][]int // by PROVIDER:PROBE the clauses that select it
 }
 
 // names returns the names for the probes that there are by now.
-func (v *countText) names() rowNames {
+func (v *countText) names(rows []trace.Row) rowNames {
 	n := rowNames{v.dists, make(map[string][]int)}
-	for _, p := range v.probes() {
+	probes := v.probes()
+	for i := range rows { // of those that are attached to just now
+		probes = append(probes, probeOf(&rows[i]))
+	}
+	for _, p := range probes {
 		name := p.Provider + ":" + p.Name
-		n.selected[name] = append(n.selected[name], p.Clause)
+		if !slices.Contains(n.selected[name], p.Clause) {
+			n.selected[name] = append(n.selected[name], p.Clause)
+		}
 	}
 	return n
 }
@@ -174,15 +145,24 @@ func (v *countText) names() rowNames {
 func (n rowNames) of(p trace.SessionProbe) string {
 	name := p.Provider + ":" + p.Name
 	own := n.dists[p.Clause]
+	addition := rowAddition(own)
 	for _, clause := range n.selected[name] {
-		if other := n.dists[clause]; clause != p.Clause && other.Clause.Where == own.Clause.Where {
+		if clause != p.Clause && rowAddition(n.dists[clause]) == addition {
 			return name + " [" + own.Text + "]"
 		}
 	}
-	if own.Clause.Where != "" {
-		name += " (" + own.Clause.Where + ")"
+	return name + addition
+}
+
+// rowAddition returns what tells the rows of a specification from others.
+func rowAddition(d *probespec.Dist) string {
+	switch {
+	case d.Label != "":
+		return " #" + d.Label
+	case d.Clause.Where != "":
+		return " (" + d.Clause.Where + ")"
 	}
-	return name
+	return ""
 }
 
 // shared tells whether a hit may be in several rows: then their sum is no number of hits.

@@ -304,17 +304,6 @@ func TestCountText(t *testing.T) {
 `, "nopfire: note: not hit: myapp:c\n",
 		},
 		{
-			"several specifications",
-			countText{dists: []*probespec.Dist{{Text: "myapp:*"}, {Text: "myapp:b (status >= 500)"}, {Text: "myapp:c (0)", Label: "none"}}},
-			[]*counted{{rows: []trace.Row{row(3, 7, "app", "a"), row(4, 8, "app", "b"), {Clause: 1, Provider: "myapp", Probe: "b", PID: 8, Comm: "app", Count: 1}}, from: second(0), to: second(1), last: true}}, `
-     COUNT       RATE PID     COMM            PROBE
-         4        4.0 8       app             myapp:b of myapp:*
-         3        3.0 7       app             myapp:a
-         1        1.0 8       app             myapp:b of myapp:b (status >= 500)
-         8        8.0                         total
-`, "nopfire: note: not hit: myapp:c of myapp:*, myapp:c of none\n",
-		},
-		{
 			"nothing", countText{}, []*counted{countedAt(1, true)}, `
      COUNT       RATE PID     COMM            PROBE
          0          0                         total
@@ -348,22 +337,61 @@ func TestCountText(t *testing.T) {
          6        2.0 7       app             myapp:a
 `, "nopfire: note: not hit: myapp:b, myapp:c\n",
 		},
+		{
+			"a condition", countText{dists: dists("myapp:a", "myapp:b (x == '\x1b')")}, []*counted{countedAt(1, true, row(3, 7, "app", "a"), of(1, row(1, 7, "app", "b")))}, `
+     COUNT       RATE PID     COMM            PROBE
+         3        3.0 7       app             myapp:a
+         1        1.0 7       app             myapp:b (x == '\x1b')
+         4        4.0                         total
+`, "",
+		},
+		{
+			// A sum would count hits twice.
+			"specifications of the same probes", countText{dists: dists("myapp:*", "myapp:a (x > 1)", "myapp:a (x > 2)", "myapp:b (x > 1)#large")}, []*counted{
+				countedAt(1, true, row(4, 7, "app", "a"), row(3, 7, "app", "b"), of(1, row(2, 7, "app", "a")), of(3, row(1, 7, "app", "b"))),
+			}, `
+     COUNT       RATE PID     COMM            PROBE
+         4        4.0 7       app             myapp:a
+         3        3.0 7       app             myapp:b
+         2        2.0 7       app             myapp:a (x > 1)
+         1        1.0 7       app             myapp:b #large
+`, "nopfire: note: not hit: myapp:a (x > 2), myapp:c\n",
+		},
+		{
+			"two files", countText{dists: dists("/x:myapp:a (x > 1)", "/y:myapp:a (x > 1)")}, []*counted{countedAt(1, true, row(3, 7, "app", "a"), of(1, row(1, 7, "app", "a")))}, `
+     COUNT       RATE PID     COMM            PROBE
+         3        3.0 7       app             myapp:a [/x:myapp:a (x > 1)]
+         1        1.0 7       app             myapp:a [/y:myapp:a (x > 1)]
+`, "",
+		},
+		{
+			// The probe of a row need not be known yet.
+			"a new probe", countText{dists: dists("myapp:a", "myapp:?")}, []*counted{countedAt(1, true, row(3, 7, "app", "a"), of(1, row(3, 7, "app", "a")))}, `
+     COUNT       RATE PID     COMM            PROBE
+         3        3.0 7       app             myapp:a [myapp:a]
+         3        3.0 7       app             myapp:a [myapp:?]
+`, "nopfire: note: not hit: myapp:?\n",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, notes strings.Builder
 			v := tt.view
 			v.w, v.errw = &out, &notes
+			if v.dists == nil {
+				v.dists = dists("myapp:*")
+			}
 			v.probes = func() (p []trace.SessionProbe) {
-				for _, name := range []string{"a", "b", "c"} {
-					p = append(p, trace.SessionProbe{Provider: "myapp", Name: name})
-				}
-				if len(v.dists) == 3 {
-					p = append(p, trace.SessionProbe{Clause: 2, Provider: "myapp", Name: "c"})
+				for i, d := range v.dists {
+					_, name, _ := strings.Cut(d.Clause.Pattern, ":")
+					names := []string{name}
+					if name == "*" {
+						names = []string{"a", "b", "c"}
+					}
+					for _, name := range names {
+						p = append(p, trace.SessionProbe{Clause: i, Provider: "myapp", Name: name})
+					}
 				}
 				return p
-			}
-			if v.dists == nil {
-				v.dists = []*probespec.Dist{{Text: "myapp:*"}}
 			}
 			if v.screen != nil {
 				v.screen.w = &out
