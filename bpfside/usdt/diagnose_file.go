@@ -27,7 +27,7 @@ func (d *diagnoser) checkFile() bool {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		text := fmt.Sprintf("there is no file %s", printable(d.Path))
-		if !strings.ContainsRune(d.Path, filepath.Separator) {
+		if !strings.Contains(d.Path, "/") {
 			if _, err := FindFile(d.Path); err != nil {
 				text += ", nor a program or library of that name"
 			}

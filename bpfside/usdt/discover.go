@@ -78,7 +78,7 @@ func ProcessTargets(pid int, patterns ...string) (*Result, error) {
 		return s.res, err
 	}
 	if pid <= 0 {
-		return s.res, fmt.Errorf("process %d: %w", pid, os.ErrNotExist)
+		return s.res, fmt.Errorf("process %d: %w", pid, errNoProcess)
 	}
 	files := make(fileCache)
 	any := false
@@ -88,6 +88,9 @@ func ProcessTargets(pid int, patterns ...string) (*Result, error) {
 		if errors.As(err, &fe) {
 			s.res.Problems = append(s.res.Problems, err)
 			continue
+		}
+		if errors.Is(err, os.ErrNotExist) {
+			return s.res, fmt.Errorf("process %d: %w", pid, errNoProcess)
 		}
 		if err != nil {
 			return s.res, explainMaps(fmt.Sprintf("read mappings of process %d", pid), err)

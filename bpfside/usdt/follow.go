@@ -142,7 +142,7 @@ func newFollower(o *FollowOptions, open func(bufferSize int) (eventSource, error
 		f.opts.Interval = time.Second
 	}
 	if f.opts.PID < 0 {
-		return nil, fmt.Errorf("follow process %d: %w", f.opts.PID, os.ErrNotExist)
+		return nil, fmt.Errorf("follow process %d: %w", f.opts.PID, errNoProcess)
 	}
 	f.began = startTime(f.opts.PID)
 	// The events first: what is mapped while the processes are looked at is
@@ -156,7 +156,7 @@ func newFollower(o *FollowOptions, open func(bufferSize int) (eventSource, error
 	}
 	if f.over {
 		f.source.Close()
-		return nil, fmt.Errorf("follow process %d: %w", f.opts.PID, os.ErrNotExist)
+		return nil, fmt.Errorf("follow process %d: %w", f.opts.PID, errNoProcess)
 	}
 	f.next = time.Now().Add(f.opts.Interval)
 	return f, nil

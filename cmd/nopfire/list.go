@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 
@@ -36,7 +37,9 @@ With -p the probes of everything that the process has mapped are listed: the
 program, its libraries, and what it has defined at run time. With --all those of
 all processes. Otherwise the probes of files: of a DIR those of every ELF file in
 it and below it. A FILE that is not there may be the name of a program in PATH or
-of a library, such as postgres or libc.
+of a library, such as postgres or libstdc++. Rows are sorted by PROVIDER:PROBE with
+-p and --all, else by file and as the file has them. If there is nothing to list, a
+note on standard error says so, and the status is 0; 1 if a PROVIDER:PROBE was given.
 
 PROVIDER:PROBE selects probes; * and ? are wildcards, an empty part is *. An
 argument with a colon and without a slash is such a pattern; write ./a:b for a
@@ -53,7 +56,8 @@ the usual one on Linux 6.18:
 With --why the command tells, instead of listing, whether a probe can be seen and
 traced, with the reason and the remedy: of all probes of a FILE or of those that
 are named, as PROVIDER:PROBE or PROBE alone, and with -p as that process has
-mapped it. It ends with status 1 if not.
+mapped it. It ends with status 1 if not. That a probe can be traced does not tell
+that the program ever gets there.
 docs/prerequisites.md has the reasons together.
 
 Files of directories without probes are remembered in the user's cache directory,
@@ -63,10 +67,10 @@ Without metadata a file says only how large an argument is and whether it has
 a sign. Faults in a file are notes on standard error; they hide nothing else.
 The JSON is described in docs/json.md.`,
 		Example: `  nopfire list -p 4711
-  nopfire list -p 4711 'myapp:*' 'libc:*'
+  nopfire list -p 4711 'myapp:*' 'libstdcxx:*'
   nopfire list --all 'myapp:*'
   nopfire list /usr/bin /usr/lib 'python:*'
-  nopfire list -v libc 'libc:setjmp'
+  nopfire list -v libstdc++ libstdcxx:throw
   nopfire list --json /usr/lib/postgresql/15/bin/postgres 'postgresql:lock*'
   nopfire list --why ./myapp myapp:request
   nopfire list --why -p 4711 ./libmyapp.so myapp:request`,
@@ -166,13 +170,19 @@ func splitWhy(files, patterns []string, byPID bool) (_, _ []string) {
 	for i, arg := range files {
 		known := arg == "" || strings.Contains(arg, "/") || fileExistsAs(arg)
 		switch {
-		case known, i == 0 && !byPID, i == 0 && knownFile(arg) != arg:
+		case known, i == 0 && !byPID, i == 0 && meansFile(arg):
 			left = append(left, arg)
 		default:
 			patterns = append(patterns, ":"+arg)
 		}
 	}
 	return left, patterns
+}
+
+// meansFile reports whether a name is that of a program or library.
+func meansFile(name string) bool {
+	path, err := knownFile(name)
+	return err == nil && path != name
 }
 
 // fileExistsAs reports whether there is something under a path.
@@ -222,6 +232,12 @@ func runList(ctx context.Context, out, errw io.Writer, f *listFlags, files, patt
 	note(errw, found.Problems...)
 	items, problems := withSites(found.Targets)
 	note(errw, problems...)
+	if len(items) == 0 && err == nil {
+		note(errw, errors.New(nothingIn(f, files)))
+	}
+	if f.all || f.pid != 0 {
+		slices.SortStableFunc(items, func(a, b listed) int { return strings.Compare(a.String(), b.String()) })
+	}
 	print := listText
 	switch {
 	case f.asJSON:
@@ -232,11 +248,36 @@ func runList(ctx context.Context, out, errw io.Writer, f *listFlags, files, patt
 	return errors.Join(print(out, items, f.all), err)
 }
 
+// nothingIn says that there is nothing to list.
+func nothingIn(f *listFlags, files []string) string {
+	switch {
+	case f.all:
+		return "no probes in any process"
+	case f.pid != 0:
+		return fmt.Sprintf("no probes in what process %d has mapped", f.pid)
+	case len(files) > 1:
+		return fmt.Sprintf("no probes in any of %d files", len(files))
+	}
+	path := printable(files[0])
+	if st, err := os.Stat(files[0]); err == nil && st.IsDir() {
+		return "no probes in " + path
+	}
+	return fmt.Sprintf("no probes in %s: nopfire list --why %s tells why", path, path)
+}
+
 // listFiles finds the probes of files and of those in directories.
 func listFiles(ctx context.Context, errw io.Writer, files, patterns []string, noCache bool) (*usdt.Result, error) {
-	for i, name := range files {
-		files[i] = knownFile(name)
+	var unknown []error
+	known := files[:0]
+	for _, name := range files {
+		path, err := knownFile(name)
+		if err != nil {
+			unknown = append(unknown, err)
+			continue
+		}
+		known = append(known, path)
 	}
+	files = known
 	var cache *scan.Cache
 	if !noCache {
 		// Without one the listing is the same, if slower.
@@ -252,6 +293,7 @@ func listFiles(ctx context.Context, errw io.Writer, files, patterns []string, no
 	}
 	found, noMatch := usdt.Select(scanned.Files, where, patterns...)
 	found.Problems = append(scanned.Problems, found.Problems...)
+	err = errors.Join(append(unknown, err)...)
 	if len(scanned.Files) == 0 && err != nil {
 		noMatch = nil // the reason is there already
 	}
@@ -259,14 +301,17 @@ func listFiles(ctx context.Context, errw io.Writer, files, patterns []string, no
 }
 
 // knownFile returns the path of a file: if there is none of that name, that of the
-// program or library that the name means.
-func knownFile(name string) string {
-	if name != "" && !fileExistsAs(name) {
-		if path, err := usdt.FindFile(name); err == nil {
-			return path
-		}
+// program or library that the name means. The error is that a name without a slash
+// means nothing; a path is returned as it is.
+func knownFile(name string) (string, error) {
+	if name == "" || strings.Contains(name, "/") || fileExistsAs(name) {
+		return name, nil
 	}
-	return name
+	path, err := usdt.FindFile(name)
+	if err != nil {
+		return "", fmt.Errorf("%s: no such file, program in PATH or library", printable(name))
+	}
+	return path, nil
 }
 
 // withSites looks at the instructions of targets, file by file and several files at

@@ -21,7 +21,11 @@ func completeList(f *listFlags) cobra.CompletionFunc {
 		found := new(usdt.Result)
 		files, _ := splitArgs(args)
 		for _, file := range files {
-			of, _ := usdt.FileTargets(knownFile(file)) // a fault completes nothing
+			path, err := knownFile(file)
+			if err != nil {
+				continue // a fault completes nothing
+			}
+			of, _ := usdt.FileTargets(path)
 			found.Targets = append(found.Targets, of.Targets...)
 		}
 		// Another file may follow as well.

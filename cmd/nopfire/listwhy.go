@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +24,11 @@ func runWhy(out io.Writer, f *listFlags, files, patterns []string) error {
 	}
 	var all []*usdt.Diagnosis
 	for _, file := range files {
-		found, err := usdt.Diagnose(knownFile(file), o)
+		path, err := knownFile(file)
+		if err != nil {
+			path = file // a diagnosis like any other
+		}
+		found, err := usdt.Diagnose(path, o)
 		if err != nil {
 			return err
 		}
@@ -45,12 +50,17 @@ func runWhy(out io.Writer, f *listFlags, files, patterns []string) error {
 // whyNot returns the error of a diagnosis that is not fine.
 func whyNot(d *usdt.Diagnosis) error {
 	err := fmt.Errorf("%s: %s", whyTitle(d), verdict(d))
-	for i := range d.Checks {
-		if c := &d.Checks[i]; c.Severity == usdt.Fault && (c.Reason == usdt.ReasonNoAccess || c.Reason == usdt.ReasonNotReadable) {
-			err = fmt.Errorf("%w: %w", err, os.ErrPermission)
-		}
+	if denied(d) {
+		err = fmt.Errorf("%w: %w", err, os.ErrPermission)
 	}
 	return err
+}
+
+// denied reports whether a privilege is missing to tell.
+func denied(d *usdt.Diagnosis) bool {
+	return slices.ContainsFunc(d.Checks, func(c usdt.Check) bool {
+		return c.Severity == usdt.Fault && (c.Reason == usdt.ReasonNoAccess || c.Reason == usdt.ReasonNotReadable)
+	})
 }
 
 // whyTitle says what was looked at.
@@ -71,6 +81,8 @@ func whyTitle(d *usdt.Diagnosis) string {
 // verdict says what comes of a diagnosis.
 func verdict(d *usdt.Diagnosis) string {
 	switch {
+	case d.Probes == 0 && denied(d):
+		return "cannot tell"
 	case d.Probes == 0:
 		return "there is nothing to trace"
 	case d.Probes == 1 && d.Traceable == 1:
@@ -114,6 +126,9 @@ func whyText(out io.Writer, all []*usdt.Diagnosis) error {
 			}
 		}
 		fmt.Fprintf(w, "  %s\n", color.bold(verdict(d)))
+		if d.Traceable > 0 {
+			fmt.Fprintln(w, "  (whether the program gets there cannot be seen from here)")
+		}
 	}
 	return w.Flush()
 }
