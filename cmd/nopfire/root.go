@@ -34,6 +34,7 @@ Environment:
 		SilenceErrors: true,
 	}
 	root.AddCommand(newArgdist(), newCC(), newCount(), newDemo(), newDemoChild(), newDoctor(), newFire(), newHeld(), newList(), newMan(), newRun(), newSelftest(), newSelftestChild(), newTrace(), newURDT(), newVersion())
+	root.SetFlagErrorFunc(flagError)
 	addCompletion(root)
 	completeEverywhere(root)
 	return root
