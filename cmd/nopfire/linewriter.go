@@ -12,7 +12,8 @@ const flushDelay = 20 * time.Millisecond
 
 // A lineWriter gathers lines into large writes, but lets none wait longer than
 // flushDelay: fast when events rush in, prompt when they trickle. A line that comes
-// after some silence does not wait at all.
+// after some silence does not wait at all. What it writes are whole lines: a command
+// that is traced may write to the same file.
 type lineWriter struct {
 	mu      sync.Mutex
 	w       *bufio.Writer
@@ -25,14 +26,17 @@ func newLineWriter(w io.Writer) *lineWriter {
 	return &lineWriter{w: bufio.NewWriterSize(w, 64<<10)}
 }
 
-// Write adds to the output. It returns the error of an earlier write as well.
+// Write adds whole lines to the output. It returns the error of an earlier write as well.
 func (l *lineWriter) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil {
 		return 0, l.err
 	}
-	n, err := l.w.Write(p)
+	if l.w.Buffered() > 0 && len(p) > l.w.Available() {
+		l.err = l.w.Flush()
+	}
+	n, err := l.w.Write(p) // a flush that failed fails here, too
 	l.err = err
 	if err != nil || l.pending {
 		return n, err

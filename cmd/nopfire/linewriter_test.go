@@ -41,6 +41,32 @@ func TestLineWriter(t *testing.T) {
 	}
 }
 
+// Lines are not cut where the buffer ends.
+func TestLineWriterWholeLines(t *testing.T) {
+	written := 0
+	lw := newLineWriter(writerFunc(func(p []byte) (int, error) {
+		if p[len(p)-1] != '\n' {
+			t.Errorf("a write ends with %q", p[max(0, len(p)-10):])
+		}
+		written += len(p)
+		return len(p), nil
+	}))
+	lw.flushed = time.Now().Add(time.Hour)
+	all := 0
+	for i := range 5000 {
+		n, err := io.WriteString(lw, strings.Repeat("x", i%100)+"\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += n
+	}
+	long := strings.Repeat("y", 100<<10) + "\n"
+	io.WriteString(lw, long)
+	if err := lw.Flush(); err != nil || written != all+len(long) {
+		t.Errorf("%d bytes of %d written, %v", written, all+len(long), err)
+	}
+}
+
 // The error of a write is not lost, whoever has written.
 func TestLineWriterError(t *testing.T) {
 	broken := errors.New("reader is gone")
