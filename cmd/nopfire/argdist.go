@@ -60,15 +60,7 @@ Without an interval the result is printed in the end: after --duration, on an
 interrupt, or with the process. With one, what has been counted since the last time
 is printed, or all, with --cumulative.
 
-All processes are traced, also those that start later, or, with -p, one. With a
-COMMAND behind -- the command is started, and traced from its first instruction on;
-probes that it defines at run time are traced some milliseconds after that. Its exit
-status is that of nopfire.
-
-Hits that could not be counted are told on standard error.
-The JSON is described in docs/json.md.
-
-Tracing needs the capabilities CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN).`,
+` + countHelp,
 		Example: `  sudo nopfire argdist -C 'myapp:request status' -p 4711
   sudo nopfire argdist -C 'myapp:request (status >= 500) path, status' -T 10 -i 1
   sudo nopfire argdist -H 'myapp:request took' -H 'myapp:request path, took' -d 10

@@ -35,15 +35,7 @@ printed one after the other, of what has been counted since the last one. RATE i
 hits a second: of the last second on a terminal, else of the time that the table is
 for. Probes without a hit are named on standard error in the end.
 
-All processes are traced, also those that start later, or, with -p, one. With a
-COMMAND behind -- the command is started, and traced from its first instruction on;
-probes that it defines at run time are traced some milliseconds after that. Its exit
-status is that of nopfire.
-
-Hits that could not be counted are told on standard error.
-The JSON is described in docs/json.md.
-
-Tracing needs the capabilities CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN).`,
+` + countHelp,
 		Example: `  sudo nopfire count 'myapp:*'
   sudo nopfire count -p 4711 'myapp:*' 'libstdcxx:*' --interval 5
   sudo nopfire count 'myapp:request (status >= 500)' --duration 10s --json

@@ -10,6 +10,17 @@ import (
 	"github.com/nopfire/nopfire/bpfside/trace/probespec"
 )
 
+// countHelp is the end of the help of argdist and count.
+const countHelp = `All processes are traced, also those that start later, or, with -p, one. With a
+COMMAND behind -- the command is started, and traced from its first instruction on;
+probes that it defines at run time are traced some milliseconds after that. Its exit
+status is that of nopfire.
+
+Hits that could not be counted are told on standard error.
+The JSON is described in docs/json.md.
+
+Tracing needs the capabilities CAP_BPF and CAP_PERFMON (or CAP_SYS_ADMIN).`
+
 // minInterval is the shortest time between two outputs: it is for people, and a
 // snapshot takes its time.
 const minInterval = 10 * time.Millisecond

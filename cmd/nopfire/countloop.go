@@ -46,15 +46,11 @@ type countSource interface {
 func (c *counter) run(cmd *cobra.Command, command []string, view func(*trace.Session) countView) (err error) {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	var child *heldCommand
-	if len(command) > 0 {
-		if child, err = holdCommand(command, cmd); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, child.kill()) }()
-		c.query.PID, c.query.Later = child.pid(), true
-		c.query.Files = commandFiles(child.path()) // to miss nothing of what it does first
+	child, err := holdTraced(&c.query, command, cmd)
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, child.kill()) }()
 	s, err := trace.Start(c.query)
 	if err != nil {
 		return err
@@ -77,10 +73,7 @@ func (c *counter) run(cmd *cobra.Command, command []string, view func(*trace.Ses
 	if child == nil {
 		return err
 	}
-	if err == nil && !enough && ctx.Err() == nil {
-		<-child.done // the session has seen the end of the process before its parent
-	}
-	if status := child.wait(); err == nil {
+	if status := child.outlive(ctx, err, enough); err == nil {
 		err = status
 	}
 	return err

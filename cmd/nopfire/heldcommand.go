@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/nopfire/nopfire/bpfside/trace"
 )
 
 // A heldCommand is a process that waits to become a command until it is traced: so
@@ -47,6 +49,21 @@ func holdCommand(args []string, parent *cobra.Command) (*heldCommand, error) {
 		w.Close()
 		return nil, fmt.Errorf("start %s: %w", printable(args[0]), err)
 	}
+	return c, nil
+}
+
+// holdTraced is holdCommand for a command that a query is to trace, with all that it
+// does: it completes the query. It is nil if there is no command.
+func holdTraced(q *trace.Query, args []string, parent *cobra.Command) (*heldCommand, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	c, err := holdCommand(args, parent)
+	if err != nil {
+		return nil, err
+	}
+	q.PID, q.Later = c.pid(), true
+	q.Files = commandFiles(c.path()) // to miss nothing of what it does first
 	return c, nil
 }
 
@@ -97,9 +114,19 @@ func (c *heldCommand) wait() error {
 	return c.err
 }
 
-// kill ends a process that has not become the command.
+// outlive is wait for the end of a session. If nothing else has ended that, no error,
+// no number of events and not ctx, it was the end of the process: the session has seen
+// it before the parent of the process does.
+func (c *heldCommand) outlive(ctx context.Context, err error, enough bool) error {
+	if err == nil && !enough && ctx.Err() == nil {
+		<-c.done
+	}
+	return c.wait()
+}
+
+// kill ends a process that has not become the command. There may be none.
 func (c *heldCommand) kill() error {
-	if c.gate == nil {
+	if c == nil || c.gate == nil {
 		return nil
 	}
 	err := c.gate.Close() // without a byte it ends by itself

@@ -36,15 +36,11 @@ func (t *tracer) run(cmd *cobra.Command, command []string) (err error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	var child *heldCommand
-	if len(command) > 0 {
-		if child, err = holdCommand(command, cmd); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, child.kill()) }()
-		t.query.PID, t.query.Later = child.pid(), true
-		t.query.Files = commandFiles(child.path()) // to miss nothing of what it does first
+	child, err := holdTraced(&t.query, command, cmd)
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, child.kill()) }()
 	start := time.Now()
 	s, err := trace.Start(t.query)
 	if err != nil {
@@ -73,10 +69,7 @@ func (t *tracer) run(cmd *cobra.Command, command []string) (err error) {
 	if child == nil {
 		return err
 	}
-	if err == nil && !enough && ctx.Err() == nil {
-		<-child.done // the trace has seen the end of the process before its parent
-	}
-	status := child.wait()
+	status := child.outlive(ctx, err, enough)
 	if err != nil {
 		return err
 	}
