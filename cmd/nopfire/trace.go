@@ -49,11 +49,11 @@ The probe is written in one of these ways. * and ? are wildcards in PROVIDER and
 PROBE, an empty part is *.
 
   PROVIDER:PROBE               in everything that processes have mapped
-  PATH:PROVIDER:PROBE          in one file
+  PATH:PROVIDER:PROBE          in one file; PATH may also be the name of a program
+                               or library
   urdt:PROVIDER:NAME[/NARGS]   a tracepoint that is defined at run time; no
                                wildcards: it need not exist before it is fired
-  u:PATH:[PROVIDER:]PROBE      as in the trace of bcc; PATH may also be the name
-                               of a program or library
+  u:PATH:[PROVIDER:]PROBE      as in the trace of bcc; a PATH of * is everything
 
 Conditions and expressions are C. They know the arguments by their names, where
 the object tells them, and as arg1, arg2, ...; pid, tid, uid, cpu, ts, comm;

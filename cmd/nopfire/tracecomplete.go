@@ -83,8 +83,8 @@ func probesWith(found *usdt.Result, before, prefix string) []cobra.Completion {
 	descriptions := make(map[string]string)
 	for _, t := range found.Targets {
 		name := before + t.String()
-		// What a shell would have to quote is written by hand.
-		if strings.HasPrefix(name, prefix) && printable(name) == name && !strings.ContainsAny(name, " \t'\"\\$`") {
+		// What would have to be quoted, for a shell or for its colon, is written by hand.
+		if strings.HasPrefix(name, prefix) && printable(name) == name && !strings.ContainsAny(name, " \t'\"\\$`") && !strings.Contains(t.Name, ":") {
 			descriptions[name] = signature(t)
 		}
 	}

@@ -7,14 +7,17 @@
 // an empty part is *:
 //
 //	PROVIDER:PROBE                   in everything that is mapped
-//	PATH:PROVIDER:PROBE, PATH:PROBE  in one file; a PATH has a slash or ".so" in it
+//	PATH:PROVIDER:PROBE              in one file: a path, or the name of a program or
+//	                                 library
+//	PATH:PROBE                       the same, if PATH has a slash or ".so" in it
 //	urdt:PROVIDER:NAME[/NARGS]       a tracepoint that is defined at run time
-//	u:PATH:PROBE                     bcc's way, with usdt: for u: as well; here PATH may
-//	u:PATH:PROVIDER:PROBE            be the name of a program or library, or be empty
+//	u:PATH:PROBE                     bcc's way, with usdt: for u: as well
+//	u:PATH:PROVIDER:PROBE
 //
-// A part of it with blanks, colons, parentheses or commas stands in double quotes, or
-// has a backslash before each of them; a comma within a path needs neither. In quotes p, r, t, u, usdt and urdt are providers
-// like any other.
+// A PATH that is * or empty is everything that is mapped. A part with blanks, colons,
+// parentheses or commas stands in double quotes, or has a backslash before each of
+// them; a comma within a path needs neither. In quotes p, r, t, u, usdt and urdt are
+// providers like any other.
 //
 // Expressions are those of trace.Clause. Beside them bcc's names are understood: $tgid,
 // $pid, which is the thread, $uid, $cpu, $task->comm, argdist's $PID, and arg1@user.

@@ -2,6 +2,7 @@ package probespec
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/nopfire/nopfire/bpfside/trace"
@@ -136,7 +137,9 @@ func (s *scanner) probe(c *trace.Clause, stops string) (bcc bool, err error) {
 	case n == 1:
 		return false, errorf(s.text, first.off, fmt.Sprintf("PROVIDER:PROBE, such as %q", first.text+":*"), "%q names no probe", first.text)
 	case (keyword == "u" || keyword == "usdt") && n > 2:
-		c.Path = parts[1].text
+		if parts[1].text != everything {
+			c.Path = parts[1].text
+		}
 		c.Pattern, err = s.pattern(parts[2:])
 		return true, err
 	case keyword == "urdt" && n > 2:
@@ -150,9 +153,21 @@ func (s *scanner) probe(c *trace.Clause, stops string) (bcc bool, err error) {
 		c.Pattern, err = s.pattern(parts[1:])
 		return false, err
 	}
+	if n > 2 { // the first is no provider: the name of a probe that has a colon is quoted
+		if first.text != everything {
+			if strings.ContainsAny(first.text, "*?") {
+				return false, errorf(s.text, first.off, `PATH:PROVIDER:PROBE, or quotes around a PROBE with a colon`, "a wildcard in the name of a program or library")
+			}
+			c.Path = first.text
+		}
+		parts = parts[1:]
+	}
 	c.Pattern, err = s.pattern(parts)
 	return false, err
 }
+
+// everything is bpftrace's path for everything that processes have mapped.
+const everything = "*"
 
 // refused are the kinds of probes that bcc and bpftrace have besides.
 var refused = map[string]string{
@@ -200,9 +215,18 @@ func (s *scanner) condition(c *trace.Clause) error {
 		s.pos = from
 		return nil
 	}
+	s.blanks()
+	if operator.MatchString(s.text[s.pos:]) {
+		meant := strings.TrimRight(s.text[:from], " \t\r\n") + ", " + s.text[from:]
+		return s.errorf(meant, "the parentheses behind the probe are its condition")
+	}
 	c.Where, err = s.rewrite(sp)
 	return err
 }
+
+// operator matches what goes on with an expression and cannot begin one: somebody has
+// taken the parentheses before it for a part of that.
+var operator = regexp.MustCompile(`^(->|[.=<>|^/%?[]|!=|&&)`)
 
 // captures returns what is captured by expressions, nil for none.
 func (s *scanner) captures(list []span) ([]trace.Capture, error) {
