@@ -44,7 +44,7 @@ var outputs = map[string]string{
 	"nopfire doctor":      "doctor -p PID",
 	"nopfire list":        "list -v -p PID",
 	"nopfire list urdt":   "list urdt",
-	"nopfire selftest":    "selftest emit elfgen",
+	"nopfire selftest":    "selftest elfgen/debug* emit/closed*",
 	"nopfire run":         "run DIR/hits.bpf.c -p PID --duration 100ms",
 	"nopfire trace":       "trace -p PID shop:* --duration 10s -n 3",
 	"nopfire urdt status": "urdt status",

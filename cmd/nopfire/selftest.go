@@ -21,7 +21,7 @@ func newSelftest() *cobra.Command {
 		Short: "Check on this machine that what is promised holds",
 		Long: `Check on this machine what nopfire and its libraries promise: define probes, trace
 them, and compare what comes with what was fired. Nothing but this program is
-needed, and nothing is left behind. All checks take less than a minute.
+needed, and nothing is left behind. All checks take some ten seconds.
 
 The groups:
   emit     probes that a Go program defines
@@ -158,9 +158,9 @@ func (p *tapPrinter) result(n int, r *selftest.Result) {
 	case selftest.Skip:
 		fmt.Fprintf(p.w, "ok %d %s # SKIP %s\n", n, tapText(r.ID()), printable(r.Reason))
 	case selftest.Fail:
-		fmt.Fprintf(p.w, "not ok %d %s # %s\n", n, tapText(r.ID()), tapText(printable(r.Reason)))
+		fmt.Fprintf(p.w, "not ok %d %s # %s\n", n, tapText(r.ID()), tapReason(r.Reason))
 		for _, line := range r.Details {
-			fmt.Fprintf(p.w, "# %s\n", printable(strings.ReplaceAll(line, "\t", "    ")))
+			fmt.Fprintln(p.w, strings.TrimRight("# "+printable(strings.ReplaceAll(line, "\t", "    ")), " "))
 		}
 	}
 }
@@ -175,6 +175,14 @@ func (p *tapPrinter) end(t *selftestTotals) {
 
 // tapText returns a text without what begins a directive.
 func tapText(s string) string { return strings.ReplaceAll(s, "#", `\#`) }
+
+// tapReason returns the reason of a failure, so that it is not taken for a directive.
+func tapReason(s string) string {
+	if len(s) >= 4 && (strings.EqualFold(s[:4], "skip") || strings.EqualFold(s[:4], "todo")) {
+		s = "failed: " + s
+	}
+	return tapText(printable(s))
+}
 
 // selftestJSON prints one object a check, and one for what they come to.
 type selftestJSON struct{ w *bufio.Writer }

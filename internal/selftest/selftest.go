@@ -140,7 +140,7 @@ type Result struct {
 const DefaultTimeout = 30 * time.Second
 
 // grace is how long a check may take to end and to clean up once its time is over.
-const grace = 5 * time.Second
+var grace = 5 * time.Second
 
 // Options say how to run checks.
 type Options struct {

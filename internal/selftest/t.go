@@ -88,6 +88,12 @@ func (t *T) WaitFor(what string, holds func() bool) {
 	}
 }
 
+// Untraced waits until nobody traces a probe. Somebody else may, for a moment: a tracer
+// of a pattern, or of a name of URDT, attaches to what all processes have mapped.
+func (t *T) Untraced(what string, enabled func() bool) {
+	t.WaitFor(what+" is not enabled", func() bool { return !enabled() })
+}
+
 // runAndCleanUp runs a check. A panic, of the check or of a cleanup, is a failure
 // of the check.
 func (t *T) runAndCleanUp(run func(*T)) {
