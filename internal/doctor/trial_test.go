@@ -32,7 +32,7 @@ func TestTrial(t *testing.T) {
 			"trace: operation not permitted: missing CAP_BPF and CAP_PERFMON (run as root, or give the program these capabilities)"},
 		{"needed, refused in spite of capabilities", true, false, "", refusal,
 			Check{Status: Missing, Found: "refused in spite of all capabilities: operation not permitted; less", Remedy: "buy it"},
-			"trace: load: operation not permitted (MEMLOCK?): the capabilities are there, so look at kernel lockdown, seccomp, the container's LSM policy, user namespaces and RLIMIT_MEMLOCK"},
+			"trace: operation not permitted, although the capabilities are there: lockdown, seccomp, a security module or a limit forbids it"},
 		{"needed, and it is not known why", true, false, "", errors.New("broken\nmore"),
 			Check{Status: Missing, Found: "broken; less", Remedy: "buy it"}, "thing: broken\nmore"},
 

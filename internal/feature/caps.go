@@ -112,24 +112,29 @@ type PermissionError struct {
 	Op string
 	// Missing are the capabilities that the operation asks for and this
 	// process lacks. It is empty if the process has them all: then a
-	// user namespace, a lockdown, an LSM or a limit is in the way.
+	// lockdown, an LSM or a limit is in the way.
 	Missing []Capability
+	// UserNamespace tells that this process is not in the initial user
+	// namespace: whatever capabilities it has do not count.
+	UserNamespace bool
 	// Err is the answer of the kernel.
 	Err error
 }
 
 func (e *PermissionError) Error() string {
-	var b strings.Builder
-	if len(e.Missing) == 0 {
-		fmt.Fprintf(&b, "%s: %v: ", e.Op, e.Err)
-		b.WriteString("the capabilities are there, so look at kernel lockdown, seccomp, the container's LSM policy, user namespaces and RLIMIT_MEMLOCK")
-		return b.String()
-	}
-	// The capabilities are the reason. How far the operation came without
-	// them, and what others guess of it (cilium says MEMLOCK), leads astray.
+	// What others guess of an errno (cilium says MEMLOCK) leads astray.
 	answer := e.Err
 	if errno := syscall.Errno(0); errors.As(e.Err, &errno) {
 		answer = errno
+	}
+	var b strings.Builder
+	switch {
+	case e.UserNamespace:
+		fmt.Fprintf(&b, "%s: %v: capabilities count in the initial user namespace only, and this process is in another", e.Op, answer)
+		return b.String()
+	case len(e.Missing) == 0:
+		fmt.Fprintf(&b, "%s: %v, although the capabilities are there: lockdown, seccomp, a security module or a limit forbids it", e.Op, answer)
+		return b.String()
 	}
 	fmt.Fprintf(&b, "%s: %v: missing ", e.Op, answer)
 	for i, c := range e.Missing {
@@ -155,5 +160,13 @@ func Explain(op string, err error, want ...Capability) error {
 	if errors.As(err, &pe) {
 		return err
 	}
-	return &PermissionError{Op: op, Missing: Effective().Missing(want...), Err: err}
+	return &PermissionError{Op: op, Missing: Effective().Missing(want...), UserNamespace: inUserNamespace(), Err: err}
+}
+
+// inUserNamespace reports whether this process is in another user namespace than the
+// initial one, whose inode is PROC_USER_INIT_INO of include/linux/proc_ns.h.
+func inUserNamespace() bool {
+	const initial = "user:[4026531837]"
+	ns, err := os.Readlink("/proc/self/ns/user")
+	return err == nil && ns != initial
 }

@@ -81,6 +81,12 @@ func (f *Feature) Check() error {
 		f.done, f.result = true, ue
 		return ue
 	default:
+		// What is missing is missing for the operation itself, too: the name of
+		// the feature would lead astray.
+		var pe *PermissionError
+		if errors.As(err, &pe) {
+			return pe
+		}
 		return fmt.Errorf("probe for %s: %w", f.Name, err)
 	}
 	return nil
