@@ -289,6 +289,8 @@ struct {
 } lengths SEC(".maps");`, `
 	char text[16] = {};
 	int n = bpf_probe_read_user_str(text, sizeof(text), s);
+	if (n == 0)
+		n = 1; /* older kernels do not count the NUL of an empty string */
 	bpf_map_update_elem(&lengths, text, &n, BPF_ANY);
 	return 0;`)))
 	for _, s := range []string{"tea", "", "a text that is cut"} {
