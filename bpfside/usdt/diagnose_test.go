@@ -188,7 +188,7 @@ func TestDiagnose(t *testing.T) {
 		{name: "another name", file: &sick{sections: notes(note("request", sickAt, 0, 0, ""))}, pattern: "app:reqest",
 			want: []string{"ok file elf machine sections notes format base", "problem probe [no-probe]"}, text: "did you mean app:request?"},
 		{name: "no such provider", file: &sick{sections: notes(good, note("q", sickAt, 0, 0, ""))}, pattern: "postgresql:*",
-			want: []string{"ok file elf machine sections notes format base", "problem probe [no-probe]"}, text: "has 2 others"},
+			want: []string{"ok file elf machine sections notes format base", "problem probe [no-probe]"}, text: "there are 2 others"},
 		{name: "the name of one", file: &sick{sections: notes(good, note("q", 0x7fff0000, 0, 0, ""))}, pattern: "app:p",
 			want: []string{sane + " location instruction semaphore arguments tracers"}, fine: true},
 

@@ -3,6 +3,7 @@ package usdt
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,11 +47,11 @@ func (e *NoProbeError) Error() string {
 		}
 		s += ": did you mean " + strings.Join(names, ", ") + "?"
 	case e.Probes == 0:
-		s += ", which has none at all"
+		s += ": there are none at all"
 	case e.Probes == 1:
-		s += ", which has one other"
+		s += ": there is one other"
 	default:
-		s += fmt.Sprintf(", which has %d others", e.Probes)
+		s += fmt.Sprintf(": there are %d others", e.Probes)
 	}
 	return s
 }
@@ -100,6 +101,12 @@ func (e *FileError) Error() string {
 
 // Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
+
+// A notExist says what is not there. It is os.ErrNotExist, whose text speaks of files.
+type notExist string
+
+func (e notExist) Error() string      { return string(e) }
+func (notExist) Is(target error) bool { return target == os.ErrNotExist }
 
 // printable quotes a foreign name unless it is plain: nothing in it moves the
 // cursor of a terminal, reorders the line, or is no UTF-8.

@@ -72,9 +72,9 @@ func TestErrorTexts(t *testing.T) {
 		want string
 	}{
 		{&NoProbeError{"app:x", "/bin/x", []string{"app:y"}, 3}, ErrNoProbe, "app:x: no such probe in /bin/x: did you mean app:y?"},
-		{&NoProbeError{"app:x", "/bin/x", nil, 0}, ErrNoProbe, "app:x: no such probe in /bin/x, which has none at all"},
-		{&NoProbeError{"app:x", "process 7", nil, 1}, ErrNoProbe, "app:x: no such probe in process 7, which has one other"},
-		{&NoProbeError{"app:x", "process 7", nil, 3}, ErrNoProbe, "app:x: no such probe in process 7, which has 3 others"},
+		{&NoProbeError{"app:x", "/bin/x", nil, 0}, ErrNoProbe, "app:x: no such probe in /bin/x: there are none at all"},
+		{&NoProbeError{"app:x", "process 7", nil, 1}, ErrNoProbe, "app:x: no such probe in process 7: there is one other"},
+		{&NoProbeError{"app:x", "process 7", nil, 3}, ErrNoProbe, "app:x: no such probe in process 7: there are 3 others"},
 		{&NoProbeError{"app:x\x07", "process 7", []string{"app:\u009b2J"}, 3}, ErrNoProbe, `"app:x\a": no such probe in process 7: did you mean "app:\u009b2J"?`},
 		{&FileError{"/bin/x", ".note.stapsdt", 0x1f4, "app:x", io.ErrUnexpectedEOF}, io.ErrUnexpectedEOF, "/bin/x: .note.stapsdt: at 0x1f4: app:x: unexpected EOF"},
 		{&FileError{"", "", -1, "", ErrNotELF}, ErrNotELF, "not an ELF file"},

@@ -46,7 +46,7 @@ func FindFile(name string) (string, error) {
 	if path, err := LibraryPath(name); err == nil {
 		return path, nil
 	}
-	return "", fmt.Errorf("find %s: neither a program in PATH nor a library: %w", printable(name), os.ErrNotExist)
+	return "", fmt.Errorf("find %s: %w", printable(name), notExist("neither a program in PATH nor a library"))
 }
 
 // programPath returns the path of the program in PATH that a name means: the first
@@ -111,8 +111,8 @@ func LibraryPath(name string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("find library %s: neither in %s nor in %s: %w", printable(name), ldCache,
-		strings.Join(libraryDirs, ", "), os.ErrNotExist)
+	return "", fmt.Errorf("find library %s: %w", printable(name),
+		notExist("neither in "+ldCache+" nor in "+strings.Join(libraryDirs, ", ")))
 }
 
 // A wantedName is a name of a library, or what the name begins with.

@@ -101,13 +101,8 @@ func alive(pid int) bool {
 // errZombie is the fault of a process that has ended and is still there.
 var errZombie = fmt.Errorf("has ended, and its parent has not waited for it (a zombie): %w", os.ErrNotExist)
 
-// errNoProcess is the fault of a process that is not there. It is os.ErrNotExist.
-var errNoProcess error = noProcessError{}
-
-type noProcessError struct{}
-
-func (noProcessError) Error() string        { return "no such process" }
-func (noProcessError) Is(target error) bool { return target == os.ErrNotExist }
+// errNoProcess is the fault of a process that is not there.
+const errNoProcess = notExist("no such process")
 
 // withoutFiles explains a process that has mapped nothing, nil if it is alive.
 func withoutFiles(pid int) error {

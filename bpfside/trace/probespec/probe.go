@@ -143,6 +143,12 @@ func (s *scanner) probe(c *trace.Clause, stops string) (bcc bool, err error) {
 		c.Pattern, err = s.pattern(parts[2:])
 		return true, err
 	case keyword == "urdt" && n > 2:
+		for _, p := range parts[1:] {
+			if p.wild >= 0 {
+				return false, errorf(s.text, p.wild, "a whole name, or one in quotes",
+					"tracepoints that are defined at run time are told apart by a hash of their names, so there are no wildcards; nopfire list urdt shows the registered ones")
+			}
+		}
 		c.Pattern = keyword + ":" + join(parts[1:])
 		if _, _, err := trace.ParseURDTName(c.Pattern); err != nil {
 			return false, errorf(s.text, first.off, "", "%v", err)

@@ -46,6 +46,9 @@ func TestParseTrace(t *testing.T) {
 		{text: `urdt:job:step`, pattern: "urdt:job:step", directives: -1},
 		{text: `urdt:job:step/2`, pattern: "urdt:job:step/2", directives: -1},
 		{text: `urdt:probe2`, pattern: "urdt:probe2", directives: -1},
+		{text: `urdt:*`, pattern: "urdt:*", directives: -1},
+		{text: `urdt:job:"a*"`, pattern: "urdt:job:a*", directives: -1},
+		{text: `urdt:job:why\?`, pattern: "urdt:job:why?", directives: -1},
 		{text: `u:probe`, pattern: "u:probe", directives: -1},
 
 		// bcc's way.
@@ -136,6 +139,8 @@ func TestParseTraceErrors(t *testing.T) {
 		{`r::__vfs_read`, `^`, `r: is no USDT probe but a function's return: want PROVIDER:PROBE, or u:PATH:PROBE`},
 		{`t:irq:irq_handler_entry`, `^`, `t: is no USDT probe but a tracepoint of the kernel: want PROVIDER:PROBE, or u:PATH:PROBE`},
 		{`kprobe:do_exit`, `^`, `kprobe: is no USDT probe but a function of the kernel: want PROVIDER:PROBE, or u:PATH:PROBE`},
+		{`urdt:shop:*`, `          ^`, `tracepoints that are defined at run time are told apart by a hash of their names, so there are no wildcards; nopfire list urdt shows the registered ones: want a whole name, or one in quotes`},
+		{`urdt:sh?p:order (arg1 > 1)`, `       ^`, `tracepoints that are defined at run time are told apart by a hash of their names, so there are no wildcards; nopfire list urdt shows the registered ones: want a whole name, or one in quotes`},
 		{`urdt:a:b/99`, `^`, `name "urdt:a:b/99": "99" is no number of arguments within 0..11`},
 		{`my*:myapp:request`, `^`, `a wildcard in the name of a program or library: want PATH:PROVIDER:PROBE, or quotes around a PROBE with a colon`},
 		{`a:b ((struct c *)arg1)->d.e`, `                      ^`, `the parentheses behind the probe are its condition: want a:b, ((struct c *)arg1)->d.e`},

@@ -46,6 +46,7 @@ type part struct {
 	text   string
 	off    int  // in the whole text
 	quoted bool // in quotes, so no keyword
+	wild   int  // where its first wildcard is, if it is not quoted; else -1
 }
 
 // parts reads the parts of a probe up to a blank, a parenthesis, a comma, the text of a
@@ -66,7 +67,7 @@ func (s *scanner) parts(stops string) ([]part, error) {
 
 // part reads one part.
 func (s *scanner) part(stops string) (part, error) {
-	p := part{off: s.pos}
+	p := part{off: s.pos, wild: -1}
 	if s.take('"') {
 		p.quoted = true
 		text, err := s.quoted(p.off)
@@ -89,6 +90,8 @@ func (s *scanner) part(stops string) (part, error) {
 				return p, s.errorf("", "nothing behind the backslash")
 			}
 			c = s.text[s.pos]
+		} else if (c == '*' || c == '?') && p.wild < 0 {
+			p.wild = s.pos
 		}
 		b.WriteByte(c)
 		s.pos++
