@@ -131,7 +131,7 @@ func (h *host) settings(effective feature.CapSet) []Check {
 	}
 	if v, err := h.read("/proc/sys/kernel/perf_event_paranoid"); err == nil {
 		switch {
-		case len(effective.Missing(feature.CapPerfmon)) == 0:
+		case len(effective.Missing(feature.CapPerfmon)) == 0 && !h.inUserNS():
 			add("kernel.perf_event_paranoid", OK, v+": of no matter, as CAP_PERFMON is there")
 		default:
 			add("kernel.perf_event_paranoid", Note, v+": with 0 or -1 processes could be followed without CAP_PERFMON, but not traced")

@@ -50,9 +50,6 @@ func tracing() []Check {
 	return append(checks, optimizedNop(), wholeWay(checks))
 }
 
-// refused is the remedy where the kernel refuses what it has.
-const refused = "see seccomp, lockdown and the security modules above; in a container, its runtime's policy"
-
 const ringBuffer = "ring buffer"
 
 // lockedMemory says whether the limit on locked memory is in the way: kernels before

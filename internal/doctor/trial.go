@@ -33,6 +33,13 @@ func trying(f func() error) func() (string, error) {
 // privilegesFirst is the remedy for what privileges would bring.
 const privilegesFirst = "the privileges that are missing above"
 
+// refused is the remedy where the kernel refuses what it has.
+const refused = "see seccomp, lockdown and the security modules above; in a container, its runtime's policy"
+
+// userNamespaceFirst is that for what capabilities would bring in another user
+// namespace.
+const userNamespaceFirst = "the user namespace above"
+
 // check tries.
 func (t *trial) check() Check {
 	c := Check{Group: t.group, Name: t.name, Found: t.found}
@@ -55,14 +62,20 @@ func (t *trial) check() Check {
 	}
 	if t.needed || t.wanted {
 		c.Status, c.Remedy = Missing, t.remedy
-		if pe != nil && len(pe.Missing) > 0 {
+		switch {
+		case pe == nil:
+		case pe.UserNamespace:
+			c.Remedy = userNamespaceFirst
+		case len(pe.Missing) > 0:
 			c.Remedy = privilegesFirst
+		default: // the kernel has it, and refuses it
+			c.Remedy = refused
 		}
 	}
 	switch {
 	case !t.needed:
 	case pe != nil: // what was tried first is of no interest
-		c.err = &feature.PermissionError{Op: "trace", Missing: pe.Missing, Err: pe.Err}
+		c.err = &feature.PermissionError{Op: "trace", Missing: pe.Missing, UserNamespace: pe.UserNamespace, Err: pe.Err}
 	default:
 		c.err = fmt.Errorf("%s: %w", t.name, err)
 	}
@@ -81,6 +94,9 @@ func reason(err error) string {
 	}
 	var pe *feature.PermissionError
 	if errors.As(err, &pe) {
+		if pe.UserNamespace {
+			return "refused in this user namespace: " + answer(pe.Err)
+		}
 		if len(pe.Missing) == 0 {
 			return "refused in spite of all capabilities: " + answer(pe.Err)
 		}

@@ -12,6 +12,7 @@ import (
 func TestTrial(t *testing.T) {
 	lacking := &feature.UnsupportedError{Feature: "thing", Since: "9.9", Cause: syscall.EINVAL}
 	denied := fmt.Errorf("probe for thing: %w", &feature.PermissionError{Op: "load", Missing: []feature.Capability{feature.CapBPF, feature.CapPerfmon}, Err: syscall.EPERM})
+	inNamespace := &feature.PermissionError{Op: "load", UserNamespace: true, Err: syscall.EPERM}
 	refusal := &feature.PermissionError{Op: "load", Err: fmt.Errorf("load: %w (MEMLOCK?)", syscall.EPERM)}
 	for _, tc := range []struct {
 		name           string
@@ -31,8 +32,11 @@ func TestTrial(t *testing.T) {
 			Check{Status: Missing, Found: "missing CAP_BPF and CAP_PERFMON; less", Remedy: privilegesFirst},
 			"trace: operation not permitted: missing CAP_BPF and CAP_PERFMON (run as root, or give the program these capabilities)"},
 		{"needed, refused in spite of capabilities", true, false, "", refusal,
-			Check{Status: Missing, Found: "refused in spite of all capabilities: operation not permitted; less", Remedy: "buy it"},
+			Check{Status: Missing, Found: "refused in spite of all capabilities: operation not permitted; less", Remedy: refused},
 			"trace: operation not permitted, although the capabilities are there: lockdown, seccomp, a security module or a limit forbids it"},
+		{"needed, in a user namespace", true, false, "", inNamespace,
+			Check{Status: Missing, Found: "refused in this user namespace: operation not permitted; less", Remedy: userNamespaceFirst},
+			"trace: operation not permitted: capabilities count in the initial user namespace only, and this process is in another"},
 		{"needed, and it is not known why", true, false, "", errors.New("broken\nmore"),
 			Check{Status: Missing, Found: "broken; less", Remedy: "buy it"}, "thing: broken\nmore"},
 
