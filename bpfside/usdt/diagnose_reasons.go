@@ -123,7 +123,7 @@ var remedies = map[Reason]string{
 	ReasonZombie:    "nothing: the program does not run any more",
 	ReasonNoAccess:  "run it as root, or with CAP_SYS_PTRACE",
 
-	ReasonNotMapped:      "it is loaded later or not at all (dlopen, another program?): a trace with -p or --all follows it",
+	ReasonNotMapped:      "it is loaded later or not at all (dlopen, another program?): a trace of PATH:PROVIDER:PROBE waits for it",
 	ReasonReplaced:       "the process runs the old file until it is restarted: a trace with -p takes that one",
 	ReasonOtherFile:      "name the file that the process has mapped",
 	ReasonNoExec:         "the process reads the file and does not run it",

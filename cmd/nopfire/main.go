@@ -62,6 +62,7 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writ
 		return exitOK // whoever reads has seen enough
 	}
 	printError(errw, err)
+	laterHint(errw, cmd, err)
 	var usage *usageError
 	switch {
 	case !started || errors.As(err, &usage) || isExpression(err):

@@ -188,6 +188,9 @@ func (c *eventColumns) append(b []byte, ev *trace.Event) []byte {
 	b = appendPrintable(b, ev.Provider)
 	b = append(b, ':')
 	b = appendPrintable(b, ev.Probe)
+	if len(ev.Args) == 0 { // no blanks at the end of a line
+		return append(c.color.end(b), '\n')
+	}
 	b = padFrom(b, from, c.probeWidth)
 	b = c.color.end(b)
 	b = append(b, ' ')

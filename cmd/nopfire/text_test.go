@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nopfire/nopfire/bpfside/trace"
+	"github.com/nopfire/nopfire/bpfside/trace/probespec"
 )
 
 func TestEventColumns(t *testing.T) {
@@ -42,6 +43,25 @@ func TestEventColumns(t *testing.T) {
 	}
 	if plain != cols.line(ev) || plain == colored {
 		t.Errorf("coloured line is %q", colored)
+	}
+}
+
+// A probe without arguments leaves no blanks at the end of its line.
+func TestEventWithoutArguments(t *testing.T) {
+	ev := &trace.Event{Time: time.Now(), PID: 42, TID: 43, Comm: "c", Provider: "p", Probe: "x"}
+	specs := []*probespec.Probe{{Clause: trace.Clause{Pattern: "p:x"}}}
+	for _, color := range []palette{false, true} {
+		own := newEventColumns(color, []string{"p:longname"})
+		for _, p := range []eventPrinter{own, &bccColumns{color: color, specs: specs}} {
+			line := string(p.append(nil, ev))
+			want := "p:x\n"
+			if color {
+				want = "p:x\x1b[0m\n"
+			}
+			if !strings.HasSuffix(line, want) {
+				t.Errorf("%T, colours %v: %q, want %q at its end", p, color, line, want)
+			}
+		}
 	}
 }
 

@@ -81,7 +81,11 @@ func (c *bccColumns) append(b []byte, ev *trace.Event) []byte {
 	if !strings.HasPrefix(spec.Clause.Pattern, ":") {
 		b = append(appendPrintable(b, ev.Provider), ':')
 	}
-	b = padFrom(appendPrintable(b, ev.Probe), from, funcWidth)
+	b = appendPrintable(b, ev.Probe)
+	if spec.Format == nil && len(ev.Args) == 0 { // no blanks at the end of a line
+		return append(c.color.end(b), '\n')
+	}
+	b = padFrom(b, from, funcWidth)
 	b = c.color.end(b)
 	b = append(b, ' ')
 	if spec.Format != nil {
