@@ -27,8 +27,8 @@ var cliChecks = []Check{
 	{Name: "trace prints columns", Needs: traces, run: cliTrace},
 	{Name: "trace takes a condition and a format of C", Needs: traces, run: cliTraceFormat},
 	{Name: "trace --json is one object a line", Needs: traces, run: cliTraceJSON},
-	{Name: "trace sees a name of URDT that is fired later", Needs: traces, run: cliTraceURDT},
-	{Name: "trace sees what a command does first, and keeps its status", Needs: traces, run: cliTraceCommand},
+	{Name: "trace sees a name of URDT that is fired later", Needs: traces | MapsFiles, run: cliTraceURDT},
+	{Name: "trace sees what a command does first, and keeps its status", Needs: traces | MapsFiles, run: cliTraceCommand},
 	{Name: "trace prints on an interrupt what it has", Needs: traces, run: cliTraceInterrupt},
 	{Name: "a misspelt probe is status 1 and what is near is named", Needs: traces, run: cliTraceNear},
 	{Name: "argdist counts and draws", Needs: traces, run: cliArgdist},
@@ -38,7 +38,7 @@ var cliChecks = []Check{
 	{Name: "cc writes an object that run takes", Needs: traces, run: cliCC},
 	{Name: "demo finds every value as it was fired", Needs: traces, run: cliDemo},
 	{Name: "doctor says that tracing works", Needs: traces, run: cliDoctor},
-	{Name: "nothing is left attached", Needs: traces, run: cliNothingLeft},
+	{Name: "nothing is left attached", Needs: traces | MapsFiles, run: cliNothingLeft},
 }
 
 // An outcome is how a command ended.

@@ -3,12 +3,14 @@ package selftest
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 
 	"github.com/cilium/ebpf/btf"
 
 	"github.com/nopfire/nopfire/bpfside/usdt"
+	"github.com/nopfire/nopfire/emit"
 	"github.com/nopfire/nopfire/internal/feature"
 )
 
@@ -24,6 +26,9 @@ const (
 	// KernelTypes: the kernel says what its types are, and may be read by tracing
 	// programs.
 	KernelTypes
+	// MapsFiles: what lies in the directory of temporary files can be mapped
+	// executable, as it can where that is not mounted noexec.
+	MapsFiles
 )
 
 // traces is what nearly every check needs.
@@ -46,10 +51,39 @@ func (n Need) missing() (reason string, err error) {
 			return reason, err
 		}
 	}
+	if n&MapsFiles != 0 {
+		if reason, err := mapsFiles(); reason != "" || err != nil {
+			return reason, err
+		}
+	}
 	if n&KernelTypes != 0 {
 		if _, err := btf.LoadKernelSpec(); err != nil {
 			return "needs the types of the kernel (CONFIG_DEBUG_INFO_BTF): " + oneLine(err), nil
 		}
+	}
+	return "", nil
+}
+
+// mapsFiles defines a probe in a file, and returns why that is not what came of it.
+func mapsFiles() (reason string, err error) {
+	dir, err := os.MkdirTemp("", "nopfire-selftest-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	p, err := emit.NewProvider(provider, &emit.Options{Backing: emit.BackingFile, Dir: dir})
+	if err != nil {
+		return "", err
+	}
+	defer p.Close()
+	if _, err := emit.NewProbe0(p, "mapped", nil); err != nil {
+		return "", err
+	}
+	if err := p.Load(); err != nil {
+		return "", err
+	}
+	if b := p.Backing(); b.Reason != nil {
+		return "needs executable temporary files (TMPDIR on another file system): " + oneLine(b.Reason), nil
 	}
 	return "", nil
 }

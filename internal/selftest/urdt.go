@@ -37,9 +37,9 @@ var urdtChecks = []Check{
 	{Name: "RFC eleven arguments by section name", Needs: traces, run: urdtEleven},
 	{Name: "lean programs take marked objects alone", Needs: traces, run: urdtLean},
 	{Name: "an unmarked object is traced at all its sites", Needs: traces, run: urdtUnmarked},
-	{Name: "shared", Needs: traces, run: urdtShared},
-	{Name: "one process among those that share", Needs: traces, run: urdtOneProcess},
-	{Name: "an object that others can write is not used", Needs: Fires, run: urdtUntrusted},
+	{Name: "shared", Needs: traces | MapsFiles, run: urdtShared},
+	{Name: "one process among those that share", Needs: traces | MapsFiles, run: urdtOneProcess},
+	{Name: "an object that others can write is not used", Needs: Fires | MapsFiles, run: urdtUntrusted},
 	{Name: "every process makes the same library", Needs: Fires, run: urdtLibrary},
 }
 
