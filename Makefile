@@ -68,7 +68,7 @@ peers:
 
 ## vmtest: the tests that depend on the kernel, on Debian's 6.1 and 6.12 under qemu (needs its packages and apt)
 vmtest:
-	$(GO) run ./selftests/vm
+	$(GO) run ./selftests/vm -j 2
 
 # Inputs of interest are made small with a few tries only: large ones would take
 # all the time else.

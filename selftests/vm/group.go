@@ -42,7 +42,7 @@ var groups = []group{
 		skip: "^Test(AttachManyLocations|AttachFiftyThousand|AttachForeign|AttachSemaphoreLimit|AttachCycles|AttachURDT|FollowChurn)$"},
 	{name: "trace", pkg: "bpfside/trace", skip: "^Test(ThousandProbes|ConditionOfAThousandProbes)$"},
 	{name: "body", pkg: "bpfside/trace/internal/body", run: "^Test(Values|Headers|Floats|Conditions|All|Undefined)$"},
-	{name: "bpfc", pkg: "bpfside/bpfc", run: "^(TestDialectLevels/v3.*|TestRunningKernelTypes|TestLayoutOfKernel|TestExplain|TestReadUser)$"},
+	{name: "bpfc", pkg: "bpfside/bpfc", run: "^TestDialectLevels$/^v3|^Test(RunningKernelTypes|LayoutOfKernel|Explain|ReadUser)$"},
 	{name: "run", pkg: "bpfside/run"},
 	{name: "selftests", pkg: "selftests", run: "^Test(ExactlyOnce|CommandFollows|CommandCounts|Follow|KillLeavesNothing|UnusualForms|URDTSelf|URDTShared|URDTPerfEvent|URDTSeenBySession|URDTScopes|URDTTexts|URDTTrace|ObjectAutoAttach|ObjectPIDFilter|CountsAreExact)"},
 	{name: "cli", pkg: "cmd/nopfire", run: "^TestScript$/^(argdist|count|demo|doctor|run|pidns|trace.*|urdt|user|list_pid|list_all)$"},
