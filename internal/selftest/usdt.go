@@ -13,6 +13,9 @@ import (
 	"syscall"
 	"unsafe"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+
 	"github.com/nopfire/nopfire/bpfside/usdt"
 	"github.com/nopfire/nopfire/elfgen"
 	"github.com/nopfire/nopfire/emit"
@@ -28,6 +31,7 @@ var usdtChecks = []Check{
 	{Name: "a name that is not there is told with what is near", Needs: Fires, run: usdtNear},
 	{Name: "diagnose says what is fine and why not", Needs: Fires, run: usdtDiagnose},
 	{Name: "operands of every kind are read", Needs: traces, run: usdtOperands},
+	{Name: "operands of every kind are read without a map", Needs: traces, run: usdtLoadArg},
 	{Name: "an operand that faults costs itself alone", Needs: traces, run: usdtFault},
 	{Name: "an operand beyond the last is -ENOENT", Needs: traces, run: usdtBeyond},
 	{Name: "a string is read where its address points", Needs: traces, run: usdtString},
@@ -225,15 +229,16 @@ func constant(n int) string {
 	return fmt.Sprintf("$%d", n)
 }
 
-// A Target is a plain value. So the note of a probe can be given whatever argument
-// string a compiler might have written.
-func usdtOperands(t *T) {
-	h, target, regs := operandProbe(t)
+// An operandRow is an argument as a note spells it, and what it is read as.
+type operandRow struct {
+	arg  string
+	want uint64
+}
+
+// operandRows returns operands of every kind, for a hit of fireOperands.
+func operandRows(regs []string) []operandRow {
 	table, index, value := regs[0], regs[1], regs[2]
-	rows := []struct {
-		arg  string
-		want uint64
-	}{
+	rows := []operandRow{
 		{"8@" + value, 0x88776655c433f291},
 		{"4@" + value, 0xc433f291},
 		{"-4@" + value, 0xffffffffc433f291},
@@ -247,19 +252,33 @@ func usdtOperands(t *T) {
 		{"-4@" + constant(-7), ^uint64(6)},
 	}
 	if runtime.GOARCH == "amd64" {
-		rows = append(rows, struct {
-			arg  string
-			want uint64
-		}{"8@-8(" + table + "," + index + ",8)", operandTable[1]})
+		rows = append(rows, operandRow{"8@-8(" + table + "," + index + ",8)", operandTable[1]})
 	}
+	return rows
+}
+
+// fireOperands fires what operandRows are about.
+func fireOperands(h *emit.Probe3[unsafe.Pointer, int64, uint64]) {
+	h.Fire(unsafe.Pointer(&operandTable), 2, 0x88776655c433f291)
+}
+
+// argString returns the rows as the argument string of a note. A Target is a plain
+// value: so its note can be given whatever a compiler might have written.
+func argString(rows []operandRow) string {
 	var texts []string
 	for _, row := range rows {
 		texts = append(texts, row.arg)
 	}
-	target.Locations[0].ArgString = strings.Join(texts, " ")
+	return strings.Join(texts, " ")
+}
+
+func usdtOperands(t *T) {
+	h, target, regs := operandProbe(t)
+	rows := operandRows(regs)
+	target.Locations[0].ArgString = argString(rows)
 	n := attachNote(t, target, nil)
 	for hit := range 2 { // the second one may go another way
-		h.Fire(unsafe.Pointer(&operandTable), 2, 0x88776655c433f291)
+		fireOperands(h)
 		args, codes := n.args()
 		for i, row := range rows {
 			what := fmt.Sprintf("hit %d, %s", hit+1, row.arg)
@@ -269,6 +288,48 @@ func usdtOperands(t *T) {
 	}
 	equal(t, "number of arguments", n.count(), int64(len(rows)))
 	equal(t, "hits", n.hits(), uint64(2))
+}
+
+// A program that is put together of instructions for the very operands, as those of
+// package trace are.
+func usdtLoadArg(t *T) {
+	h, target, regs := operandProbe(t)
+	rows := operandRows(regs)
+	rows = append(rows, operandRow{"4@" + constant(-7), 0xfffffff9}, operandRow{"1@" + constant(0x141), 0x41})
+	target.Locations[0].ArgString = argString(rows)
+
+	values, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: uint32(len(rows))})
+	t.Must(err)
+	t.Cleanup(func() { values.Close() })
+	const scratch, value, key = -8, -16, -24 // from R10
+	insns := asm.Instructions{asm.Mov.Reg(asm.R6, asm.R1)}
+	for i, arg := range target.Locations[0].Args() {
+		load, err := usdt.LoadArg(target.Locations[0].Machine, &arg, usdt.Frame{Ctx: asm.R6, Dst: asm.R7, Scratch: scratch})
+		t.Must(err)
+		insns = append(insns, load...)
+		insns = append(insns,
+			asm.StoreMem(asm.R10, value, asm.R7, asm.DWord),
+			asm.StoreImm(asm.R10, key, int64(i), asm.Word),
+			asm.LoadMapPtr(asm.R1, values.FD()),
+			asm.Mov.Reg(asm.R2, asm.R10), asm.Add.Imm(asm.R2, key),
+			asm.Mov.Reg(asm.R3, asm.R10), asm.Add.Imm(asm.R3, value),
+			asm.Mov.Imm(asm.R4, 0),
+			asm.FnMapUpdateElem.Call())
+	}
+	spec := &ebpf.ProgramSpec{Name: "load_args", License: "GPL", Instructions: append(insns, asm.Mov.Imm(asm.R0, 0), asm.Return())}
+	t.Must(usdt.PrepareProgram(spec, usdt.Auto))
+	prog, err := ebpf.NewProgram(spec)
+	t.Must(err)
+	t.Cleanup(func() { prog.Close() })
+	l, err := usdt.AttachUSDT(prog, target, nil)
+	t.Must(err)
+	closeLater(t, l)
+	fireOperands(h)
+	for i, row := range rows {
+		var got uint64
+		t.Must(values.Lookup(uint32(i), &got))
+		equal(t, row.arg, fmt.Sprintf("%#x", got), fmt.Sprintf("%#x", row.want))
+	}
 }
 
 func usdtFault(t *T) {
