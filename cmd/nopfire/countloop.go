@@ -89,8 +89,8 @@ func (c *counter) introduce(probes []trace.SessionProbe, held bool) {
 		names = append(names, p.Provider+":"+p.Name)
 	}
 	for i, d := range c.dists {
-		if !found[i] && !held && c.query.PID == 0 {
-			fmt.Fprintf(c.errw, "nopfire: note: no process has %s yet; waiting\n", printable(d.Clause.Pattern))
+		if !held {
+			noteWaiting(c.errw, c.query.PID, &d.Clause, found[i])
 		}
 		if len(probes) == 0 {
 			names = append(names, d.Clause.Pattern)

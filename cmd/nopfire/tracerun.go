@@ -93,18 +93,10 @@ func (t *tracer) without(probes []trace.SessionProbe) iter.Seq[int] {
 // introduce says what is traced, to somebody at a terminal, and what is not there
 // yet, to everybody.
 func (t *tracer) introduce(probes []trace.SessionProbe, held bool) {
-	where := processName(t.query.PID)
-	switch {
-	case held: // it has not begun
-	case t.query.PID == 0:
-		for i := range t.without(probes) {
-			fmt.Fprintf(t.errw, "nopfire: note: no process has %s yet; waiting\n", printable(t.specs[i].Clause.Pattern))
-		}
-	default:
-		for _, p := range t.specs {
-			if p.Clause.Path != "" && !t.maps(p) {
-				fmt.Fprintf(t.errw, "nopfire: note: %s has not mapped %s; waiting\n", where, printable(p.Clause.Path))
-			}
+	if !held { // else it has not begun
+		for i, p := range t.specs {
+			attached := slices.ContainsFunc(probes, func(p trace.SessionProbe) bool { return p.Clause == i })
+			noteWaiting(t.errw, t.query.PID, &p.Clause, attached)
 		}
 	}
 	if !isTerminal(t.errw) {
@@ -119,15 +111,7 @@ func (t *tracer) introduce(probes []trace.SessionProbe, held bool) {
 			names = append(names, p.Clause.Pattern)
 		}
 	}
-	fmt.Fprintf(t.errw, "nopfire: tracing %s in %s; Ctrl-C ends\n", probeCount(names), where)
-}
-
-// maps reports whether the process has mapped probes like those of a specification: a
-// file is attached to in any case, and may be another one by now than what a process
-// has mapped under its name.
-func (t *tracer) maps(p *probespec.Probe) bool {
-	_, err := usdt.ProcessTargets(t.query.PID, p.Clause.Pattern)
-	return !errors.Is(err, usdt.ErrNoProbe)
+	fmt.Fprintf(t.errw, "nopfire: tracing %s in %s; Ctrl-C ends\n", probeCount(names), processName(t.query.PID))
 }
 
 // someProblems is how many problems are told at a time: a pattern for hundreds of probes
