@@ -58,7 +58,7 @@ var layers = []struct {
 	{"bpfside/trace/probespec", []string{"bpfside/trace", "bpfside/usdt"}, "texts only"},
 	{"bpfside/trace", []string{"bpfside/trace/internal/", "bpfside/usdt", "elfgen/stapsdt", "urdt/abi", "internal/", "github.com/cilium/ebpf", "golang.org/x/sync"}, "a session over usdt"},
 	{"internal/doctor", []string{"bpfside/trace", "bpfside/usdt", "emit", "urdt", "internal/", "github.com/cilium/ebpf", "golang.org/x/sys"}, "for the command: the one package that tries both sides"},
-	{"internal/selftest", []string{"bpfside/", "elfgen", "emit", "urdt", "internal/", "github.com/cilium/ebpf"}, "for the command: the checks of nopfire selftest"},
+	{"internal/selftest", []string{"bpfside/", "elfgen", "elfgen/stapsdt", "emit", "urdt", "urdt/abi", "internal/", "github.com/cilium/ebpf"}, "for the command: the checks of nopfire selftest"},
 	{"cmd/", []string{""}, "may import anything"},
 	{"examples/", []string{"emit"}, "what a user would write"},
 	{"internal/testutils", []string{"internal/", "github.com/cilium/ebpf", "golang.org/x/sys"}, "for tests"},
