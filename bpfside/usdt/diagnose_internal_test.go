@@ -138,3 +138,20 @@ func TestDiagnoseInLibraryOfRunpath(t *testing.T) {
 		t.Errorf("LD_LIBRARY_PATH: %s", got)
 	}
 }
+
+// A file that needs more than any loader would look for is done with soon.
+func TestNeededOfHostileFile(t *testing.T) {
+	dirs := strings.Repeat("/x:", maxDynamicPaths/3)
+	lookups := 3
+	if got := findNeeded("libx.so", strings.Split(dirs, ":"), &lookups); got != "" || lookups >= 0 {
+		t.Errorf("%q, %d lookups left", got, lookups)
+	}
+	d := dynamicInfo{rpath: []string{"/a:$ORIGIN/b", "/c"}}
+	if got := d.dirs("/opt/app/prog"); len(got) < 3 || got[0] != "/a" || got[1] != "/opt/app/b" || got[2] != "/c" {
+		t.Errorf("directories %q", got)
+	}
+	d.runpath = []string{"${ORIGIN}/../lib"} // which DT_RPATH is ignored for
+	if got := d.dirs("/opt/app/prog"); len(got) == 0 || got[len(got)-1] != "/opt/app/../lib" || slices.Contains(got, "/a") {
+		t.Errorf("directories %q", got)
+	}
+}

@@ -14,6 +14,7 @@ const (
 	maxNeeded       = 256
 	maxDynamic      = 1 << 20 // bytes of the section, and of its strings
 	maxDynamicPaths = 4096    // bytes of a string: PATH_MAX
+	maxLookups      = 1 << 14 // names that are looked for in directories, in all
 )
 
 // Needed returns the paths of the libraries that a program or library is linked with,
@@ -24,12 +25,13 @@ const (
 // nothing; neither is a fault here, as it is the loader that has to tell.
 func Needed(path string) []string {
 	var libs []string
+	lookups := maxLookups
 	for at := -1; at < len(libs); at++ {
 		of := path
 		if at >= 0 {
 			of = libs[at]
 		}
-		for _, lib := range directlyNeeded(of) {
+		for _, lib := range directlyNeeded(of, &lookups) {
 			if lib != path && len(libs) < maxNeeded && !slices.Contains(libs, lib) {
 				libs = append(libs, lib)
 			}
@@ -38,8 +40,9 @@ func Needed(path string) []string {
 	return libs
 }
 
-// directlyNeeded is Needed without what the libraries need.
-func directlyNeeded(path string) (libs []string) {
+// directlyNeeded is Needed without what the libraries need. It takes from the number of
+// lookups that are left.
+func directlyNeeded(path string, lookups *int) (libs []string) {
 	f, err := openRegular(path)
 	if err != nil {
 		return nil
@@ -56,7 +59,7 @@ func directlyNeeded(path string) (libs []string) {
 	d := readDynamic(&image{file: &File{Path: path}, r: f, size: st.Size()}, ef)
 	dirs := d.dirs(path)
 	for _, name := range d.needed {
-		if lib := findNeeded(name, dirs); lib != "" {
+		if lib := findNeeded(name, dirs, lookups); lib != "" {
 			libs = append(libs, lib)
 		}
 	}
@@ -130,11 +133,14 @@ func (d *dynamicInfo) dirs(path string) (dirs []string) {
 }
 
 // findNeeded returns the path of a needed library, "" if it is not found.
-func findNeeded(name string, dirs []string) string {
+func findNeeded(name string, dirs []string, lookups *int) string {
 	if strings.Contains(name, "/") {
 		return name
 	}
 	for _, dir := range dirs {
+		if *lookups--; *lookups < 0 {
+			return ""
+		}
 		path := filepath.Join(dir, name)
 		if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
 			return path
