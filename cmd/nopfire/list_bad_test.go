@@ -66,7 +66,7 @@ func TestListBadFiles(t *testing.T) {
 		{"the machine", func(b []byte) []byte { le.PutUint16(b[18:], 0x7777); return b }, 1, 0, "not supported: machine", "[other-machine]"},
 		{"the place of the section headers", func(b []byte) []byte { le.PutUint64(b[40:], 1<<62); return b }, 1, 0, "section headers of", "[malformed-elf]"},
 		{"the number of sections", func(b []byte) []byte { le.PutUint16(b[60:], 0xfff0); return b }, 1, 0, "section headers of", "[malformed-elf]"},
-		{"no section headers", func(b []byte) []byte { clear(b[40:48]); clear(b[60:64]); return b }, 0, 0, "", "[no-sections]"},
+		{"no section headers", func(b []byte) []byte { clear(b[40:48]); clear(b[60:64]); return b }, 0, 0, "no probes in", "[no-sections]"},
 		{"the size of the notes", func(b []byte) []byte { le.PutUint64(b[header(stapsdt.Section)+32:], 1<<40); return b }, 0, 0, "more than the limit", "[notes-unreadable]"},
 		{"the place of the notes", func(b []byte) []byte { le.PutUint64(b[header(stapsdt.Section)+24:], 1<<40); return b }, 0, 0, "ends beyond the file", "[notes-unreadable]"},
 		{"the size of a note", func(b []byte) []byte { le.PutUint32(b[notes.Offset+4:], 1<<30); return b }, 0, 0, ".note.stapsdt: at", "[malformed-note]"},
