@@ -22,8 +22,16 @@ type lineWriter struct {
 	err     error
 }
 
-func newLineWriter(w io.Writer) *lineWriter {
-	return &lineWriter{w: bufio.NewWriterSize(w, 64<<10)}
+// The sizes of a lineWriter: the usual one, and that of writes that the kernel does not
+// mix with those of another process to the same pipe (PIPE_BUF, pipe(7)), as long as no
+// line is longer.
+const (
+	lineBuffer   = 64 << 10
+	sharedBuffer = 4096
+)
+
+func newLineWriter(w io.Writer, size int) *lineWriter {
+	return &lineWriter{w: bufio.NewWriterSize(w, size)}
 }
 
 // Write adds whole lines to the output. It returns the error of an earlier write as well.

@@ -16,7 +16,7 @@ func TestLineWriter(t *testing.T) {
 		written <- string(p)
 		return len(p), nil
 	})
-	lw := newLineWriter(out)
+	lw := newLineWriter(out, lineBuffer)
 	io.WriteString(lw, "one\n")
 	if got := <-written; got != "one\n" {
 		t.Fatalf("written %q", got)
@@ -33,7 +33,7 @@ func TestLineWriter(t *testing.T) {
 	if got := <-written; got != "two\nthree\n" {
 		t.Errorf("written %q", got)
 	}
-	lw = newLineWriter(out)
+	lw = newLineWriter(out, lineBuffer)
 	lw.flushed = time.Now()
 	io.WriteString(lw, "four\n")
 	if got := <-written; got != "four\n" { // by itself
@@ -45,12 +45,15 @@ func TestLineWriter(t *testing.T) {
 func TestLineWriterWholeLines(t *testing.T) {
 	written := 0
 	lw := newLineWriter(writerFunc(func(p []byte) (int, error) {
+		if len(p) > sharedBuffer && p[0] != 'y' {
+			t.Errorf("a write of %d bytes", len(p))
+		}
 		if p[len(p)-1] != '\n' {
 			t.Errorf("a write ends with %q", p[max(0, len(p)-10):])
 		}
 		written += len(p)
 		return len(p), nil
-	}))
+	}), sharedBuffer)
 	lw.flushed = time.Now().Add(time.Hour)
 	all := 0
 	for i := range 5000 {
@@ -77,7 +80,7 @@ func TestLineWriterError(t *testing.T) {
 			return 0, broken
 		}
 		return got.Write(p)
-	}))
+	}), lineBuffer)
 	io.WriteString(lw, "one\n")
 	fail = true
 	lw.flushed = time.Now().Add(time.Hour)

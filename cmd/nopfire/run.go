@@ -183,7 +183,7 @@ func runObject(ctx context.Context, cmd *cobra.Command, f *runFlags, path string
 
 // printRun prints what the session gives until it ends.
 func printRun(ctx context.Context, s *run.Session, out, errw io.Writer, f *runFlags) error {
-	w := newLineWriter(out)
+	w := newLineWriter(out, lineBuffer)
 	p := &runPrinter{w: w, color: paletteFor(out), json: f.json}
 	if f.interval > 0 && !f.quiet {
 		ticker := time.NewTicker(time.Duration(f.interval))

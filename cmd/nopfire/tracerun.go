@@ -28,6 +28,8 @@ type tracer struct {
 	out   io.Writer
 	errw  io.Writer
 	text  []byte // of the message that is looked at last
+	// shared tells that a command writes to out as well.
+	shared bool
 }
 
 // run traces until something ends it.
@@ -142,7 +144,11 @@ type eventSource interface {
 // print prints the events of the source until it ends, or until as many were printed as
 // are wanted: then that is enough.
 func (t *tracer) print(ctx context.Context, s eventSource, p eventPrinter) (enough bool, err error) {
-	w := newLineWriter(t.out)
+	size := lineBuffer
+	if t.shared {
+		size = sharedBuffer
+	}
+	w := newLineWriter(t.out, size)
 	n := &traceNotes{w: t.errw, limit: rateLimiter{limit: t.flags.rate}}
 	stop := n.each(time.Second)
 	defer stop()
