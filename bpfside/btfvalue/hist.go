@@ -36,6 +36,10 @@ func Slots(v Value) ([]uint64, bool) {
 // barWidth is the width of the longest bar.
 const barWidth = 40
 
+// maxHead is how wide a head may make its column: with the 54 columns of counts and bars
+// behind it a line fits in 80.
+const maxHead = 24
+
 // WriteLog2 draws a log2 histogram, a line for each slot up to the last that is
 // not empty, in the columns of bcc and bpftrace. unit is the head of the first
 // column.
@@ -84,7 +88,12 @@ func WriteRanges(w io.Writer, ranges []Range, unit string) error {
 		return err
 	}
 	unit = strings.TrimSpace(unit)
-	if _, err := fmt.Fprintf(w, "%*s : %-8s distribution\n", 2*width+4, unit, "count"); err != nil {
+	// A head that is wider than the ranges moves them; a very long one sticks out.
+	column := 2*width + len(" -> ")
+	if n := utf8.RuneCountInString(unit); n <= maxHead {
+		column = max(column, n)
+	}
+	if _, err := fmt.Fprintf(w, "%*s : %-8s distribution\n", column, unit, "count"); err != nil {
 		return err
 	}
 	for _, r := range ranges {
@@ -93,7 +102,7 @@ func WriteRanges(w io.Writer, ranges []Range, unit string) error {
 			arrow, high = "    ", ""
 		}
 		if _, err := fmt.Fprintf(w, "%*s%s%-*s : %-8d |%-*s|\n",
-			width, r.Low, arrow, width, high, r.Count, barWidth, bar(r.Count, most)); err != nil {
+			column-len(" -> ")-width, r.Low, arrow, width, high, r.Count, barWidth, bar(r.Count, most)); err != nil {
 			return err
 		}
 	}

@@ -65,6 +65,21 @@ func TestWriteRanges(t *testing.T) {
 	}
 }
 
+// A head that is wider than the ranges keeps to their column, unless it takes too much.
+func TestWriteRangesHead(t *testing.T) {
+	for _, row := range []struct{ unit, want string }{
+		{"latency (ns)", "latency (ns) : count    distribution\n      4 -> 7 : 1        |"},
+		{"12345678", "12345678 : count    distribution\n  4 -> 7 : 1        |"},
+		{strings.Repeat("x", 25), strings.Repeat("x", 25) + " : count    distribution\n4 -> 7 : 1        |"},
+	} {
+		var b strings.Builder
+		err := btfvalue.WriteRanges(&b, []btfvalue.Range{{"4", "7", 1}}, row.unit)
+		if got := b.String(); err != nil || !strings.HasPrefix(got, row.want) {
+			t.Errorf("error %v\n%swant\n%s", err, got, row.want)
+		}
+	}
+}
+
 func TestSlots(t *testing.T) {
 	n := func(n int) (a btfvalue.Array) {
 		for i := range n {

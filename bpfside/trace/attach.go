@@ -160,7 +160,7 @@ func (s *Session) prepare(t *usdt.Target, c *clause, names *nameLookup) (*ebpf.P
 	}
 	p := &probe{clause: c, provider: t.Provider, name: t.Name, fields: fields, size: l.minSize()}
 	if l.count != nil {
-		p.signed = l.count.signed
+		p.signed, p.typ = l.count.signed, l.count.typ
 	}
 	return prog, s.probes.cookie(p), nil
 }

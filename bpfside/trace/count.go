@@ -35,6 +35,7 @@ const (
 type counting struct {
 	clause *clause
 	value  load // of a histogram
+	typ    string
 	signed bool
 }
 

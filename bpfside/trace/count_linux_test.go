@@ -194,6 +194,9 @@ func TestHistogramsAreTheModel(t *testing.T) {
 		if diff := gocmp.Diff(want, got[i].Buckets); diff != "" {
 			t.Errorf("clause %d (-want +got):\n%s", i, diff)
 		}
+		if typ := []string{"int64", "uint64", "uint64", "int64", "uint64"}[i]; got[i].ValueType != typ {
+			t.Errorf("clause %d: values of type %q, want %q", i, got[i].ValueType, typ)
+		}
 		if got[i].Count != uint64(len(values)) {
 			t.Errorf("clause %d: %d hits of %d", i, got[i].Count, len(values))
 		}

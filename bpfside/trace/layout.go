@@ -187,10 +187,10 @@ func (p *planner) unreadable(mask uint16) error {
 
 // number makes a source the number that a histogram counts.
 func (p *planner) number(src source, expr string) error {
-	form := computedForm(&src.Value)
+	form, typ := computedForm(&src.Value), src.Type
 	ld := load{op: opWord, value: src.value, needs: src.Args}
 	if src.arg >= 0 {
-		form = p.all[src.arg].form
+		form, typ = p.all[src.arg].form, p.all[src.arg].typ
 		ld.value, ld.arg = -1, p.args[src.arg]
 		if err := readable(p.l.machine, ld.arg); err != nil {
 			return fmt.Errorf("value %s: %w", expr, err)
@@ -205,7 +205,7 @@ func (p *planner) number(src source, expr string) error {
 	case form == formInt:
 		p.l.count.signed = true
 	}
-	p.l.count.value = ld
+	p.l.count.value, p.l.count.typ = ld, typ
 	return nil
 }
 

@@ -17,13 +17,14 @@ type probe struct {
 	blank          []Value     // a blank value for each
 	size           int         // that a record has at least, or that of a key
 	signed         bool        // the value of its histogram
+	typ            string      // of that value
 	attached       atomic.Bool // it is, or was
 }
 
 // key tells probes apart by all that a decoder knows of them.
 func (p *probe) key() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d %q %q %d %t", p.clause.index, p.provider, p.name, p.size, p.signed)
+	fmt.Fprintf(&b, "%d %q %q %d %t %q", p.clause.index, p.provider, p.name, p.size, p.signed, p.typ)
 	for _, f := range p.fields {
 		fmt.Fprintf(&b, " %q %q %d %d %d %d %v", f.name, f.typ, f.form, f.load, f.slot, f.area, f.err)
 	}

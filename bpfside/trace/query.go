@@ -126,6 +126,10 @@ type Row struct {
 	Comm string
 	// Key are the values of Capture.
 	Key []Value
+	// ValueType is the type of the clause's Value for this probe, as a Value's Type:
+	// "time.Duration" counts nanoseconds, say. It is "" if there is none, or if it is
+	// not the same in all places of the probe.
+	ValueType string
 	// Count is the number of hits.
 	Count uint64
 	// Buckets are those of a histogram that are not empty, by ascending bounds.

@@ -138,13 +138,16 @@ func (t *rowTable) add(key []byte, count uint64) error {
 	r := t.rows[id.String()]
 	if r == nil {
 		r = &tableRow{
-			Row: Row{Clause: p.clause.index, Provider: p.provider, Probe: p.name, PID: int(pid), Key: values},
+			Row: Row{Clause: p.clause.index, Provider: p.provider, Probe: p.name, PID: int(pid), Key: values, ValueType: p.typ},
 			key: id.String(), clause: p.clause, buckets: make(map[uint32]uint64),
 		}
 		if p.clause.ByProcess {
 			r.Comm = t.comm(pid)
 		}
 		t.rows[r.key] = r
+	}
+	if r.ValueType != p.typ {
+		r.ValueType = ""
 	}
 	r.Count += count
 	r.signed = r.signed || p.signed

@@ -128,8 +128,16 @@ func (v *distText) histograms(d *probespec.Dist, rows []trace.Row) {
 			fmt.Fprintf(&v.buf, "%s\n", v.color.cyan(head))
 		}
 		// A buffer takes everything.
-		_ = btfvalue.WriteRanges(&v.buf, histRanges(&d.Clause, r.Buckets), printable(unit))
+		_ = btfvalue.WriteRanges(&v.buf, histRanges(&d.Clause, r.Buckets), printable(unit+measure(r.ValueType)))
 	}
+}
+
+// measure returns the measure of a type's numbers, to stand behind their name.
+func measure(typ string) string {
+	if typ == "time.Duration" {
+		return " (ns)"
+	}
+	return ""
 }
 
 // severalProbes tells whether rows say which probe they are of.

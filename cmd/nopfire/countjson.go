@@ -80,6 +80,10 @@ func (v *countJSON) append(b []byte, r *trace.Row, from, to string) []byte {
 	if kind == "histogram" {
 		b = append(b, `,"value":`...)
 		b = appendText(b, d.ValueName)
+		if r.ValueType != "" {
+			b = append(b, `,"type":`...)
+			b = appendText(b, r.ValueType)
+		}
 	}
 	b = append(b, `,"count":`...)
 	b = strconv.AppendUint(b, r.Count, 10)

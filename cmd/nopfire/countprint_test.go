@@ -83,6 +83,11 @@ func TestDistText(t *testing.T) {
 		r.Buckets = buckets
 		return r
 	}
+	duration := func(clause int) trace.Row {
+		r := hist(trace.Bucket{Min: 4, Max: 7, Count: 4})
+		r.Clause, r.ValueType = clause, "time.Duration"
+		return r
+	}
 	for _, row := range []struct {
 		name  string
 		specs []string // those of histograms begin with -H, of linear ones with -L
@@ -182,6 +187,17 @@ myapp:order took
 `,
 		},
 		{
+			"a duration", []string{"-H myapp:order took", "-H myapp:order took#latency"}, distText{cumulative: true},
+			[]*counted{countedAt(1, true, duration(0), duration(1))}, `
+myapp:order took
+took (ns) : count    distribution
+   4 -> 7 : 4        |****************************************|
+latency
+latency (ns) : count    distribution
+      4 -> 7 : 4        |****************************************|
+`,
+		},
+		{
 			"the largest number", []string{"-H myapp:order took#ns"}, distText{cumulative: true},
 			[]*counted{countedAt(1, true, hist(trace.Bucket{Min: math.MinInt64, Max: -1, Unsigned: true, Count: 1}))}, `
 ns
@@ -242,6 +258,8 @@ func TestCountJSON(t *testing.T) {
 	hist.Buckets = []trace.Bucket{{Min: math.MinInt64, Max: -1, Count: 1}, {Min: 2, Max: 3, Count: 2}}
 	unsigned := order(1)
 	unsigned.Buckets = []trace.Bucket{{Min: math.MinInt64, Max: -1, Unsigned: true, Count: 1}}
+	typed := unsigned
+	typed.ValueType = "time.Duration"
 	inProcess := order(math.MaxUint64)
 	inProcess.PID, inProcess.Comm = 4711, "a\"b"
 	for _, row := range []struct {
@@ -255,6 +273,7 @@ func TestCountJSON(t *testing.T) {
 		{"myapp:order id,x", trace.Count, order(3, number("id", 7), text("x", "\xff")), `{"kind":"count",` + head + `,"clause":0,"provider":"myapp","probe":"order","key":[{"name":"id","type":"int64","value":7},{"name":"x","type":"string","value":"\\xff","escaped":true}],"count":3}`},
 		{"myapp:order id,took", trace.Log2Hist, hist, `{"kind":"histogram",` + head + `,"clause":0,"provider":"myapp","probe":"order","key":[{"name":"id","type":"int64","value":7}],"value":"took","count":3,"buckets":[{"min":null,"max":-1,"count":1},{"min":2,"max":3,"count":2}]}`},
 		{"myapp:order took", trace.Log2Hist, unsigned, `{"kind":"histogram",` + head + `,"clause":0,"provider":"myapp","probe":"order","key":[],"value":"took","count":1,"buckets":[{"min":9223372036854775808,"max":18446744073709551615,"count":1}]}`},
+		{"myapp:order took", trace.Log2Hist, typed, `{"kind":"histogram",` + head + `,"clause":0,"provider":"myapp","probe":"order","key":[],"value":"took","type":"time.Duration","count":1,"buckets":[{"min":9223372036854775808,"max":18446744073709551615,"count":1}]}`},
 		{"myapp:order took", trace.LinearHist, unsigned, `{"kind":"histogram",` + head + `,"clause":0,"provider":"myapp","probe":"order","key":[],"value":"took","count":1,"buckets":[{"min":9223372036854775808,"max":null,"count":1}]}`},
 	} {
 		d := dist(t, row.spec, row.kind)
