@@ -43,6 +43,7 @@ func (t *tracer) run(cmd *cobra.Command, command []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, child.kill()) }()
+	t.shared = child != nil
 	start := time.Now()
 	s, err := trace.Start(t.query)
 	if err != nil {
