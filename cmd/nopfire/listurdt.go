@@ -12,6 +12,7 @@ import (
 
 	"github.com/nopfire/nopfire/bpfside/trace"
 	"github.com/nopfire/nopfire/bpfside/usdt"
+	"github.com/nopfire/nopfire/urdt"
 )
 
 // newListURDT returns the command that lists what there is of URDT.
@@ -27,6 +28,9 @@ func newListURDT() *cobra.Command {
 who has mapped them, and how far an attach reaches: the system, the processes of
 one user, one process. Then the names that processes have registered, with the
 types of the arguments.
+
+KIND is nopfire for a liburdt.so.1, of nopfire urdt install or of a process, and
+foreign for any other library that has sites of this kind; both can be traced.
 
 A process need not register what it fires: a name that is not listed can be
 traced all the same. nopfire trace urdt:PROVIDER:NAME does.
@@ -139,8 +143,21 @@ func scopeOf(t *usdt.Target) string {
 	if strings.HasPrefix(t.Path, "/memfd:") {
 		return "process"
 	}
-	if st, err := os.Stat(t.Open); err == nil && !ownedByRoot(st) {
+	st, err := os.Stat(t.Open)
+	if err != nil {
+		return "system"
+	}
+	if !ownedByRoot(st) {
 		return "user"
+	}
+	// Root is a user, too, with a place of its own: nopfire urdt status says user.
+	for _, p := range urdt.Places() {
+		if p.Name != "user" || p.Path == "" {
+			continue
+		}
+		if own, err := os.Stat(p.Path); err == nil && os.SameFile(own, st) {
+			return "user"
+		}
 	}
 	return "system"
 }
