@@ -104,11 +104,12 @@ func (w *writer) straddles(m member, offset int) bool {
 
 // pads returns the widths of the unnamed bit-fields, none wider than limit bits, that
 // lead from bit "from" to bit "to". Each ends where its own integer does at the latest,
-// so that all stand one behind the other.
+// so that all stand one behind the other. None is wider than a long, the widest for
+// which C has bit-fields, though there are 128-bit integers.
 func pads(from, to, limit int) []int {
 	var widths []int
 	for from < to {
-		width := limit
+		width := min(limit, 64)
 		for from%width != 0 || from+width > to {
 			if width == 8 {
 				width = min(8-from%8, to-from) // to the end of the byte

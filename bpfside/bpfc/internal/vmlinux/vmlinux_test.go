@@ -271,6 +271,16 @@ struct wide {
 	unsigned __int128 x;
 };
 `},
+		{"a hole that is aligned as 128 bits", []btf.Type{&btf.Struct{Name: "wide", Size: 48, Members: []btf.Member{
+			{Name: "x", Type: &btf.Int{Name: "__int128 unsigned", Size: 16}},
+			{Name: "y", Type: &btf.Int{Name: "__int128 unsigned", Size: 16}, Offset: 256}}}}, "wide", `
+struct wide {
+	unsigned __int128 x;
+	long : 64;
+	long : 64;
+	unsigned __int128 y;
+};
+`},
 		{"names of other languages", []btf.Type{&btf.Struct{Name: "s", Size: 4, Members: []btf.Member{{Name: "0<T>", Type: i32}}}}, "s", `
 struct s {
 	int __T_;
