@@ -63,6 +63,9 @@ for. Probes without a hit are named on standard error in the end.
 
 // planCount makes the query that counts the hits of probes.
 func (f *countFlags) planCount(probes []string) (*counter, error) {
+	if err := forgottenQuotes(probes); err != nil {
+		return nil, err
+	}
 	c := &counter{flags: f}
 	var errs []error
 	for _, text := range probes {

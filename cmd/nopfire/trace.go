@@ -183,6 +183,9 @@ func (f *traceFlags) plan(specs []string) (*tracer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := forgottenQuotes(specs); err != nil {
+		return nil, err
+	}
 	var errs []error
 	for _, text := range specs {
 		p, err := probespec.ParseTrace(text)

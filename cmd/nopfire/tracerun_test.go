@@ -97,7 +97,7 @@ func TestTracePlan(t *testing.T) {
 // All mistakes are told at once.
 func TestTracePlanErrors(t *testing.T) {
 	f := &traceFlags{uid: -1}
-	_, err := f.plan([]string{"app:x (", "app:y", "z"})
+	_, err := f.plan([]string{"app:x (", "app:y", "app:z )"})
 	var b strings.Builder
 	printError(&b, err)
 	if got := strings.Count(b.String(), "^\n"); got != 2 {
