@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -88,13 +89,13 @@ func unpack(dir, files string) error {
 // other people's programs, on the machine itself.
 var tools = []string{
 	"gcc", "libc6-dev", "systemtap-sdt-dev", "binutils",
-	"dash", "coreutils", "util-linux", "bsdutils", "libc-bin", "python3",
+	"dash", "coreutils", "util-linux", "mount", "bsdutils", "libc-bin", "python3",
 }
 
 // needless are parts of packages that no test looks at, by the beginning of
 // their names: they would be two thirds of the machine's memory.
 var needless = []string{
-	"usr/share/", "var/", "usr/lib/locale/", "usr/sbin/", "sbin/", "etc/",
+	"usr/share/", "var/", "usr/lib/locale/", "etc/",
 	"usr/lib/python3/", "usr/lib/dpkg/", "usr/lib/apt/",
 }
 
@@ -105,7 +106,8 @@ func fetchTools(arch string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(cache, "tools", arch)
+	// Another list of tools is another directory.
+	dir := filepath.Join(cache, "tools", fmt.Sprintf("%s-%08x", arch, crc32.ChecksumIEEE([]byte(strings.Join(tools, " ")))))
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return dir, err
 	}

@@ -117,7 +117,7 @@ func runGroup(g plan.Group) string {
 	cmd := exec.Command(g.Path, g.Args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = g.Dir, w, w
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/root", "TMPDIR=/tmp", "NOPFIRE_PREBUILT=/programs"}
+	cmd.Env = []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "HOME=/root", "TMPDIR=/tmp", "NOPFIRE_PREBUILT=/programs"}
 	if err := cmd.Start(); err != nil {
 		w.Close()
 		r.Close()
