@@ -145,11 +145,24 @@ static __always_inline int bpf_urdt_arg_cnt(struct pt_regs *ctx)
 	return n > 0 ? n - 1 : -EINVAL; /* without a hash it is no site of URDT */
 }
 
+/* 0, of which the verifier does not know that it is 0: see __bpf_usdt_zero in our
+ * usdt.bpf.h, in place of which libbpf's may be used. Without the first barrier clang
+ * keeps the address of the register, which no program may read through. */
+static __always_inline long __bpf_urdt_zero(struct pt_regs *ctx)
+{
+	unsigned long ip, same;
+
+	barrier_var(ctx);
+	same = ip = PT_REGS_IP(ctx);
+	barrier_var(same);
+	return ip - same;
+}
+
 static __always_inline int bpf_urdt_arg(struct pt_regs *ctx, __u64 n, long *res)
 {
 	int nargs = bpf_urdt_arg_cnt(ctx);
 
-	*res = 0;
+	*res = __bpf_urdt_zero(ctx);
 	if (nargs < 0)
 		return nargs;
 	if (n >= (__u64)nargs)

@@ -87,6 +87,19 @@ static __always_inline struct __bpf_usdt_spec *__bpf_usdt_spec(struct pt_regs *c
 	return bpf_map_lookup_elem(&__bpf_usdt_specs, &id);
 }
 
+/* 0, of which the verifier does not know that it is 0: what could not be read is to
+ * it like what could, and it need not follow both. That of Linux 6.1 would follow every
+ * combination of the two, of all arguments. */
+static __always_inline long __bpf_usdt_zero(struct pt_regs *ctx)
+{
+	unsigned long ip, same;
+
+	barrier_var(ctx);
+	same = ip = PT_REGS_IP(ctx);
+	barrier_var(same);
+	return ip - same;
+}
+
 /* Returns the number of arguments, -ESRCH if the probe has no description. */
 __weak __hidden
 int bpf_usdt_arg_cnt(struct pt_regs *ctx)
@@ -107,7 +120,7 @@ int bpf_usdt_arg(struct pt_regs *ctx, __u64 arg_num, long *res)
 	unsigned long val = 0, index = 0;
 	int err;
 
-	*res = 0;
+	*res = __bpf_usdt_zero(ctx);
 	if (!spec)
 		return -ESRCH;
 	/* The constant is for the verifier, the count for the caller. */
