@@ -39,13 +39,13 @@ var groups = []group{
 	{name: "feature", pkg: "internal/feature"},
 	{name: "procwatch", pkg: "internal/procwatch"},
 	{name: "usdt", pkg: "bpfside/usdt", run: "^Test(Attach|AutoAttach|Capabilities|Missing|Print|DiagnoseTraced|DiagnoseProcess|Discover|ProcessTargets|TraceGo|Follow|Tracer|Hold|LoadArg|Manager|Mapping|Kconfig|AllTargets|SitesAgree|NearProbes)",
-		skip: "^Test(AttachManyLocations|AttachFiftyThousand|AttachForeign|AttachSemaphoreLimit|AttachCycles|AttachURDT|FollowChurn)$"},
+		skip: "^Test(AttachManyLocations|AttachFiftyThousand|AttachForeign|AttachSemaphoreLimit|AttachCycles|AttachURDT|FollowChurn|FollowerScansAgain|FollowerDoubtsEvents|FollowerTellsFaultsOnce|FollowerOfReusedPID)$"},
 	{name: "trace", pkg: "bpfside/trace", skip: "^Test(ThousandProbes|ConditionOfAThousandProbes)$"},
 	{name: "body", pkg: "bpfside/trace/internal/body", run: "^Test(Values|Headers|Floats|Conditions|All|Undefined)$"},
 	{name: "bpfc", pkg: "bpfside/bpfc", run: "^TestDialectLevels$/^v3|^Test(RunningKernelTypes|LayoutOfKernel|Explain|ReadUser)$"},
 	{name: "run", pkg: "bpfside/run"},
-	{name: "selftests", pkg: "selftests", run: "^Test(ExactlyOnce|CommandFollows|CommandCounts|Follow|KillLeavesNothing|UnusualForms|URDTSelf|URDTShared|URDTPerfEvent|URDTSeenBySession|URDTScopes|URDTTexts|URDTTrace|ObjectAutoAttach|ObjectPIDFilter|CountsAreExact)"},
-	{name: "cli", pkg: "cmd/nopfire", run: "^TestScript$/^(argdist|count|demo|doctor|run|pidns|trace.*|urdt|user|list_pid|list_all)$"},
+	{name: "selftests", pkg: "selftests", run: "^Test(ExactlyOnce|CommandFollowsProcesses|Follow|KillLeavesNothing|UnusualForms|URDTSelf|URDTShared|URDTPerfEvent|URDTSeenBySession|URDTTraceLaterProcess|URDTTraceTyped|ObjectAutoAttach|ObjectPIDFilter)$"},
+	{name: "cli", pkg: "cmd/nopfire", run: "^TestScript$/^(count|demo|doctor|pidns|trace|trace_all|trace_expr|trace_urdt|urdt)$"},
 }
 
 // Where things lie in the machine.
