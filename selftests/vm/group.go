@@ -39,7 +39,7 @@ var groups = []group{
 	{name: "feature", pkg: "internal/feature"},
 	{name: "procwatch", pkg: "internal/procwatch"},
 	{name: "usdt", pkg: "bpfside/usdt", run: "^Test(Attach|AutoAttach|Capabilities|Missing|Print|DiagnoseTraced|DiagnoseProcess|Discover|ProcessTargets|TraceGo|Follow|Tracer|Hold|LoadArg|Manager|Mapping|Kconfig|AllTargets|SitesAgree|NearProbes)",
-		skip: "^Test(AttachManyLocations|AttachFiftyThousand|AttachForeign|AttachSemaphoreLimit|AttachCycles|AttachURDT|FollowChurn|FollowerScansAgain|FollowerDoubtsEvents|FollowerTellsFaultsOnce|FollowerOfReusedPID)$"},
+		skip: "^Test(AttachManyLocations|AttachFiftyThousand|AttachForeign|AttachSemaphoreLimit|AttachCycles|AttachURDT|FollowChurn|FollowManyProcesses|FollowerScansAgain|FollowerDoubtsEvents|FollowerTellsFaultsOnce|FollowerOfReusedPID)$"},
 	{name: "trace", pkg: "bpfside/trace", skip: "^Test(ThousandProbes|ConditionOfAThousandProbes)$"},
 	{name: "body", pkg: "bpfside/trace/internal/body", run: "^Test(Values|Headers|Floats|Conditions|All|Undefined)$"},
 	{name: "bpfc", pkg: "bpfside/bpfc", run: "^TestDialectLevels$/^v3|^Test(RunningKernelTypes|LayoutOfKernel|Explain|ReadUser)$"},
