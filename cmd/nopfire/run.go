@@ -172,13 +172,14 @@ func runObject(ctx context.Context, cmd *cobra.Command, f *runFlags, path string
 			return err
 		}
 	}
-	if err := printRun(ctx, s, out, errw, f); err != nil {
-		return err
-	}
+	err = printRun(ctx, s, out, errw, f)
 	if child != nil {
-		return child.wait()
+		// Also after an error: the command does not go on behind our back.
+		if ended := child.wait(); err == nil {
+			err = ended
+		}
 	}
-	return nil
+	return err
 }
 
 // printRun prints what the session gives until it ends.
