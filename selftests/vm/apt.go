@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 // apt asks Debian's archive for packages of one architecture, with lists of its
@@ -99,9 +100,14 @@ var needless = []string{
 	"usr/lib/python3/", "usr/lib/dpkg/", "usr/lib/apt/",
 }
 
+// fetching lets one machine download what another one waits for.
+var fetching sync.Mutex
+
 // fetchTools returns the directory with the files of the tools for an
 // architecture. As for a kernel, they are downloaded once and not installed.
 func fetchTools(arch string) (string, error) {
+	fetching.Lock()
+	defer fetching.Unlock()
 	cache, err := cacheDir()
 	if err != nil {
 		return "", err
@@ -135,7 +141,9 @@ func fetchTools(arch string) (string, error) {
 		return "", err
 	}
 	if err := os.Rename(files, dir); err != nil {
-		return "", err
+		if _, statErr := os.Stat(dir); statErr != nil { // another run was first
+			return "", err
+		}
 	}
 	return dir, nil
 }
