@@ -100,7 +100,8 @@ var needless = []string{
 	"usr/lib/python3/", "usr/lib/dpkg/", "usr/lib/apt/",
 }
 
-// fetching lets one machine download what another one waits for.
+// fetching lets one machine download at a time: apt locks its lists, and what
+// another one waits for may be there then.
 var fetching sync.Mutex
 
 // fetchTools returns the directory with the files of the tools for an

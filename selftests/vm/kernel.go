@@ -63,6 +63,8 @@ func cacheDir() (string, error) {
 // fetchKernel returns the kernel of a machine, downloaded but not installed.
 // Remove its directory in the cache to have it anew.
 func fetchKernel(m machine) (*kernel, error) {
+	fetching.Lock()
+	defer fetching.Unlock()
 	cache, err := cacheDir()
 	if err != nil {
 		return nil, err
