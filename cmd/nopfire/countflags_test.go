@@ -108,7 +108,7 @@ func TestArgdistPlan(t *testing.T) {
 
 // All mistakes are told at once.
 func TestCountPlanErrors(t *testing.T) {
-	_, err := new(countFlags).planCount([]string{"a:b (", "c:d", "x", "c:d e"})
+	_, err := new(countFlags).planCount([]string{"x", "a:b (", "c:d", "c:d e"})
 	var b strings.Builder
 	printError(&b, err)
 	if got := b.String(); strings.Count(got, "^\n") != 2 || !strings.Contains(got, "nopfire: c:d e has expressions: nopfire argdist -C counts their values\n") {
