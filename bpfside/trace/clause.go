@@ -110,5 +110,10 @@ func (c *clause) takes(t *usdt.Target) bool {
 	return c.name == nil && c.pattern.Match(t.Provider, t.Name)
 }
 
+// isGlob reports whether the pattern may select several probes.
+func (c *clause) isGlob() bool {
+	return strings.ContainsAny(c.Pattern, "*?") || c.pattern.Probe == "" || c.pattern.Probe == "*"
+}
+
 // counts reports whether hits are counted, and are no events.
 func (c *clause) counts() bool { return c.Aggregate != Events }

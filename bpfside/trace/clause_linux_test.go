@@ -319,6 +319,18 @@ func TestNoProbe(t *testing.T) {
 	if _, err := trace.Start(q); !missing(err) {
 		t.Errorf("error %v", err)
 	}
+	// Wildcards may mean what the process defines later.
+	later := start(t, trace.Query{PID: os.Getpid(), Clauses: clauses("quarry:*")})
+	quarry := newShop(t, "quarry")
+	for deadline := time.Now().Add(10 * time.Second); !quarry.sold.Enabled(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("a probe that was defined later is not traced")
+		}
+	}
+	quarry.fire()
+	if got := drain(t, later); len(got) != 10 {
+		t.Errorf("%d events of a probe that was defined later, want 10", len(got))
+	}
 	// Beside one that is there it is a problem, as a file that is not.
 	q.Clauses = append(clauses("mall:solt", "mall:sold"), trace.Clause{Path: "/no/such/file", Pattern: ":x"})
 	s, err := trace.Start(q)

@@ -21,9 +21,9 @@ import (
 // itself only, and is one of Problems, or of those that Events yields if it
 // appears later; that an expression does not fit is told of the first few probes.
 // It is no fault if there is no probe yet, unless the clause names a file; then,
-// and where a pattern finds nothing in the one process of the query (unless
-// Later), it is a problem that wraps usdt.ErrNoProbe, and the error of Start if no
-// other clause has found or waits for anything. An expression that is wrong for
+// and where a pattern without wildcards finds nothing in the one process of the query
+// (unless Later), it is a problem that wraps usdt.ErrNoProbe, and the error of Start
+// if no other clause has found or waits for anything. An expression that is wrong for
 // every probe is an *ExprError.
 //
 // The caller closes the session.
@@ -114,9 +114,7 @@ func (s *Session) begin(q *Query, interval time.Duration) error {
 			s.problems = append(s.problems, s.apply(c)...)
 			break
 		}
-		if s.pid != 0 && !q.Later {
-			missing = append(missing, s.unmatched())
-		}
+		missing = append(missing, s.unmatched(q))
 	}
 	if err := errors.Join(missing...); err != nil {
 		// It costs the other clauses nothing.
@@ -128,12 +126,18 @@ func (s *Session) begin(q *Query, interval time.Duration) error {
 	if err := s.misfits(); err != nil {
 		return err
 	}
-	return s.hopeless(q.Later)
+	return s.hopeless(q)
 }
 
 // hopes reports whether a clause has found a probe, or may find one later.
 func (c *clause) hopes(q *Query) bool {
-	return c.selected || c.Path == "" && (c.name != nil || q.PID == 0 || q.Later)
+	return c.selected || c.waits(q)
+}
+
+// waits reports whether it is no fault of a clause that there is no probe for it yet.
+// Of one process a name without wildcards is more likely mistyped.
+func (c *clause) waits(q *Query) bool {
+	return c.Path == "" && (c.name != nil || q.PID == 0 || q.Later || c.isGlob())
 }
 
 // run starts what goes on beside the consumer.
@@ -188,11 +192,12 @@ func (s *Session) followed() []string {
 	return patterns
 }
 
-// unmatched returns an error for the patterns of which the one process has no probe.
-func (s *Session) unmatched() error {
+// unmatched returns an error for the patterns of which the one process has no probe,
+// and should have one.
+func (s *Session) unmatched(q *Query) error {
 	var patterns []string
 	for _, c := range s.clauses {
-		if c.Path == "" && c.name == nil && !c.selected && !slices.Contains(patterns, c.Pattern) {
+		if c.Path == "" && !c.selected && !c.waits(q) && !slices.Contains(patterns, c.Pattern) {
 			patterns = append(patterns, c.Pattern)
 		}
 	}
@@ -241,7 +246,7 @@ func (s *Session) misfitName(c *clause) error {
 
 // hopeless returns the problems of a session that is attached to nothing, if it never
 // will be: this process may not trace, or nothing of what was asked for can be traced.
-func (s *Session) hopeless(later bool) error {
+func (s *Session) hopeless(q *Query) error {
 	if len(s.links) > 0 || len(s.problems) == 0 {
 		return nil
 	}
@@ -249,7 +254,8 @@ func (s *Session) hopeless(later bool) error {
 		var ae *usdt.AttachError
 		return errors.As(err, &ae) && errors.Is(err, os.ErrPermission)
 	})
-	if denied || s.follow == nil || s.pid != 0 && s.urdt == nil && !later {
+	waits := slices.ContainsFunc(s.clauses, func(c *clause) bool { return c.waits(q) })
+	if denied || s.follow == nil || !waits {
 		return errors.Join(s.problems...)
 	}
 	return nil

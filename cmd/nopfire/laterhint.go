@@ -24,5 +24,5 @@ func laterHint(errw io.Writer, cmd *cobra.Command, err error) {
 	if !errors.As(err, &missing) || !strings.HasPrefix(missing.Where, "process ") || len(missing.Near) > 0 {
 		return
 	}
-	fmt.Fprintf(errw, "nopfire: to wait for what %s loads later, name the file: PATH:%s\n", missing.Where, printable(missing.Pattern))
+	fmt.Fprintf(errw, "nopfire: to wait for what %s loads later, use wildcards or name the file: PATH:%s\n", missing.Where, printable(missing.Pattern))
 }

@@ -15,7 +15,7 @@ func TestLaterHint(t *testing.T) {
 	of := func(where string, near ...string) error {
 		return fmt.Errorf("trace: %w", &usdt.NoProbeError{Pattern: "foo:end", Where: where, Near: near})
 	}
-	const want = "nopfire: to wait for what process 7 loads later, name the file: PATH:foo:end\n"
+	const want = "nopfire: to wait for what process 7 loads later, use wildcards or name the file: PATH:foo:end\n"
 	for _, tt := range []struct {
 		command string
 		err     error

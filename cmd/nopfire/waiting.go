@@ -21,6 +21,8 @@ func noteWaiting(errw io.Writer, pid int, c *trace.Clause, attached bool) {
 	switch {
 	case pid == 0 && !attached:
 		what = "no process has " + printable(c.Pattern) + " yet"
+	case c.Path == "" && !attached:
+		what = processName(pid) + " has no " + printable(c.Pattern) + " yet"
 	case c.Path == "":
 	case pid == 0 && !anyMaps(c.Path):
 		what = "no process has mapped " + printable(c.Path) + " yet"
