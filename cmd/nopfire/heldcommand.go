@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"syscall"
@@ -174,6 +175,9 @@ func newHeld() *cobra.Command {
 			if len(args) < 2 {
 				return usagef("%s is for nopfire itself", heldName)
 			}
+			// A signal is for the command that this becomes: one that came just
+			// before, and was caught, would be lost.
+			signal.Reset(os.Interrupt, syscall.SIGTERM)
 			gate := os.NewFile(heldGate, "gate")
 			n, err := gate.Read(make([]byte, 1))
 			if errors.Is(err, io.EOF) {
