@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/nopfire/nopfire/internal/feature"
+	"github.com/nopfire/nopfire/internal/spelling"
 )
 
 // Errors to decide by.
@@ -153,7 +154,7 @@ func nearBy(want string, names []string, part func(name string) string) []string
 		if len(like) > len(want)+limit || len(like)+limit < len(want) || len(want) > 256 {
 			continue
 		}
-		d := distance(want, like)
+		d := spelling.Distance(want, like)
 		if d > limit || slices.Contains(best, scored{n, d}) {
 			continue
 		}
@@ -171,26 +172,4 @@ func nearBy(want string, names []string, part func(name string) string) []string
 		out[i] = b.name
 	}
 	return out
-}
-
-// distance is the number of bytes to insert, drop or replace to turn a into b
-// (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diag
-			if a[i] != b[j] {
-				cost++
-			}
-			diag = row[j+1]
-			row[j+1] = min(cost, row[j]+1, diag+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -51,20 +51,6 @@ func TestNearProbes(t *testing.T) {
 	}
 }
 
-func TestDistance(t *testing.T) {
-	for _, tc := range []struct {
-		a, b string
-		want int
-	}{
-		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0},
-		{"kitten", "sitting", 3}, {"ab", "ba", 2},
-	} {
-		if got := distance(tc.a, tc.b); got != tc.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", tc.a, tc.b, got, tc.want)
-		}
-	}
-}
-
 func TestErrorTexts(t *testing.T) {
 	for _, tc := range []struct {
 		err  error

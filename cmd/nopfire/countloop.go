@@ -57,7 +57,7 @@ func (c *counter) run(cmd *cobra.Command, command []string, view func(*trace.Ses
 	}
 	defer s.Close()
 	noteSome(c.errw, s.Problems())
-	c.introduce(s.Probes(), child != nil)
+	introduce(c.errw, "counting", &c.query, s.Probes(), child != nil)
 	if c.flags.duration > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(c.flags.duration))
@@ -77,28 +77,6 @@ func (c *counter) run(cmd *cobra.Command, command []string, view func(*trace.Ses
 		err = status
 	}
 	return err
-}
-
-// introduce says what is traced, to somebody at a terminal, and what is not there yet,
-// to everybody.
-func (c *counter) introduce(probes []trace.SessionProbe, held bool) {
-	found := make([]bool, len(c.dists))
-	var names []string
-	for _, p := range probes {
-		found[p.Clause] = true
-		names = append(names, p.Provider+":"+p.Name)
-	}
-	for i, d := range c.dists {
-		if !held {
-			noteWaiting(c.errw, c.query.PID, &d.Clause, found[i])
-		}
-		if len(probes) == 0 {
-			names = append(names, d.Clause.Pattern)
-		}
-	}
-	if isTerminal(c.errw) {
-		fmt.Fprintf(c.errw, "nopfire: counting %s in %s; Ctrl-C ends\n", probeCount(names), processName(c.query.PID))
-	}
 }
 
 // count shows what the source counts, each interval or once in the end, until it ends

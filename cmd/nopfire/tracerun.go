@@ -52,7 +52,7 @@ func (t *tracer) run(cmd *cobra.Command, command []string) (err error) {
 	defer s.Close()
 	noteSome(t.errw, s.Problems())
 	probes := s.Probes()
-	t.introduce(probes, child != nil)
+	introduce(t.errw, "tracing", &t.query, probes, child != nil)
 	if t.flags.duration > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(t.flags.duration))
@@ -91,30 +91,6 @@ func (t *tracer) without(probes []trace.SessionProbe) iter.Seq[int] {
 			}
 		}
 	}
-}
-
-// introduce says what is traced, to somebody at a terminal, and what is not there
-// yet, to everybody.
-func (t *tracer) introduce(probes []trace.SessionProbe, held bool) {
-	if !held { // else it has not begun
-		for i, p := range t.specs {
-			attached := slices.ContainsFunc(probes, func(p trace.SessionProbe) bool { return p.Clause == i })
-			noteWaiting(t.errw, t.query.PID, &p.Clause, attached)
-		}
-	}
-	if !isTerminal(t.errw) {
-		return
-	}
-	var names []string
-	for _, p := range probes {
-		names = append(names, p.Provider+":"+p.Name)
-	}
-	if len(names) == 0 {
-		for _, p := range t.specs {
-			names = append(names, p.Clause.Pattern)
-		}
-	}
-	fmt.Fprintf(t.errw, "nopfire: tracing %s in %s; Ctrl-C ends\n", probeCount(names), processName(t.query.PID))
 }
 
 // someProblems is how many problems are told at a time: a pattern for hundreds of probes

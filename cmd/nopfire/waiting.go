@@ -13,6 +13,29 @@ import (
 	"github.com/nopfire/nopfire/internal/procmaps"
 )
 
+// introduce says what is traced, to somebody at a terminal, and what is not there yet,
+// to everybody. Doing is what the command does; of a command that is held nothing can be
+// there yet.
+func introduce(errw io.Writer, doing string, q *trace.Query, probes []trace.SessionProbe, held bool) {
+	found := make([]bool, len(q.Clauses))
+	var names []string
+	for _, p := range probes {
+		found[p.Clause] = true
+		names = append(names, p.Provider+":"+p.Name)
+	}
+	for i := range q.Clauses {
+		if !held {
+			noteWaiting(errw, q.PID, &q.Clauses[i], found[i])
+		}
+		if len(probes) == 0 {
+			names = append(names, q.Clauses[i].Pattern)
+		}
+	}
+	if isTerminal(errw) {
+		fmt.Fprintf(errw, "nopfire: %s %s in %s; Ctrl-C ends\n", doing, probeCount(names), processName(q.PID))
+	}
+}
+
 // noteWaiting says what of a clause is not there yet: else nobody could tell a probe
 // that does not fire from one that nothing has mapped. Attached tells that the session
 // has attached to something for it.

@@ -4,7 +4,13 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/nopfire/nopfire/internal/spelling"
 )
+
+// maxNear is the longest name that is compared with others: names are hostile, and
+// the time is quadratic.
+const maxNear = 64
 
 // maxListed is how many names a message lists.
 const maxListed = 12
@@ -21,7 +27,10 @@ func suggest(want, has, none string, names []string) string {
 	}
 	var close []candidate
 	for _, n := range names {
-		if d := distance(strings.ToLower(want), strings.ToLower(n)); d <= len(want)/3 {
+		if len(want) > maxNear || len(n) > maxNear {
+			continue
+		}
+		if d := spelling.Distance(strings.ToLower(want), strings.ToLower(n)); d <= len(want)/3 {
 			close = append(close, candidate{n, d})
 		}
 	}
@@ -40,28 +49,4 @@ func suggest(want, has, none string, names []string) string {
 		sep = " "
 	}
 	return s + sep + has + " " + strings.Join(list, ", ") + more
-}
-
-// distance counts the letters to insert, leave out or change to get from a to b.
-func distance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return 64
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }
