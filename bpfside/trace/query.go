@@ -100,8 +100,9 @@ type Query struct {
 	// PID is the process to trace; 0 is every process, those that start later
 	// included.
 	PID int
-	// Later makes it no error that a pattern finds nothing in the process yet:
-	// one that has still to execute its program, say.
+	// Later makes it no error that a pattern without wildcards finds nothing in the
+	// process yet: one that has still to execute its program, say. One with
+	// wildcards is waited for in any case.
 	Later bool
 	// Files are files that the process is going to map: what clauses without a
 	// Path select there is attached to before it does. A file without a probe is

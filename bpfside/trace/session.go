@@ -30,7 +30,7 @@ type Session struct {
 	lostMem  *ebpf.Memory // its content
 	comms    *ebpf.Map    // of counted processes, by pid; nil if none are
 	reader   *ringbuf.Reader
-	pidfds   []*os.File
+	pidfd    *os.File     // of the process; nil if nothing else than a follower waits for its end
 	problems []error      // of Start
 	later    problemQueue // those that came after it
 
@@ -183,8 +183,8 @@ func (s *Session) Close() error {
 	s.close.Do(func() {
 		s.finish()
 		var errs []error
-		for _, f := range s.pidfds {
-			f.Close() // ends its watcher
+		if s.pidfd != nil {
+			s.pidfd.Close() // ends its watcher
 		}
 		s.watchers.Wait()
 		if s.reader != nil {
@@ -253,30 +253,23 @@ func closeLinks(links []link.Link) {
 	wg.Wait()
 }
 
-// watch finishes the session when one of some processes, or rather the last of them,
-// has ended. It does nothing if the kernel cannot tell (pidfd_open is Linux 5.3,
-// pollable without blocking 5.10).
-func (s *Session) watch(pids ...int) {
-	for _, pid := range pids {
-		f, err := openPidfd(pid)
-		if errors.Is(err, syscall.ESRCH) {
-			continue // ended already
-		}
-		if err != nil {
-			return
-		}
-		s.pidfds = append(s.pidfds, f)
+// watch finishes the session when the process has ended. It does nothing if the kernel
+// cannot tell (pidfd_open is Linux 5.3, pollable without blocking 5.10).
+func (s *Session) watch(pid int) {
+	f, err := openPidfd(pid)
+	if errors.Is(err, syscall.ESRCH) { // ended already
+		go s.finish()
+		return
 	}
-	exited := make(chan bool, len(s.pidfds))
-	for _, f := range s.pidfds {
-		s.watchers.Go(func() { exited <- waitExit(f) })
+	if err != nil {
+		return
 	}
+	s.pidfd = f
+	exited := make(chan bool, 1)
+	s.watchers.Go(func() { exited <- waitExit(f) })
 	go func() {
-		for range s.pidfds {
-			if !<-exited {
-				return // closed
-			}
+		if <-exited { // else it was closed
+			s.finish()
 		}
-		s.finish()
 	}()
 }

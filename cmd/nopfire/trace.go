@@ -61,10 +61,10 @@ string comparison (path == "/"), casts, and p->field where the type is known.
 A FORMAT is that of printf. Without expressions all arguments are printed.
 
 All processes are traced, also those that start later, or, with -p, one, with what
-it maps later. With -p it must have a PROVIDER:PROBE already; the probe of a file that
-it has yet to map is PATH:PROVIDER:PROBE. With a COMMAND behind -- the command is
-started, and its process, not those that it starts, is traced from its first
-instruction; its exit status is that of nopfire.
+it maps later. With -p a PROVIDER:PROBE without wildcards must be there already, as it is
+mistyped else; one of a file that is yet to be mapped is PATH:PROVIDER:PROBE. With a
+COMMAND behind -- the command is started, and its process, not those that it starts, is
+traced from its first instruction; its exit status is that of nopfire.
 
 If a SPEC has a format or is written as in bcc, the columns are those of bcc's
 trace -T, for all of them: TIME PID TID COMM FUNC and the message. Otherwise TIME,
